@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.serdes.base import CompiledSerde, refused_bytes, refused_value
+from pykstreams.serdes.first_requests import FirstRequest, RegistryClient, is_sought, requests_of
+from pykstreams.serdes.registry_address import shown_settings, without_credentials
 from pykstreams.serdes.structured import Convert, json_writer, plain_reader, plain_writer
 
 if TYPE_CHECKING:
@@ -85,7 +87,8 @@ class SchemaRegistryAvroSerde(CompiledSerde[T], Generic[T]):
         self._framing = _Framing(
             "SchemaRegistryAvroSerde",
             is_key,
-            lambda: avro.AvroSerializer(client, _text(schema), take_apart, _settings(serializer_config)),
+            client,
+            lambda asked: avro.AvroSerializer(asked, _text(schema), take_apart, _settings(serializer_config)),
             lambda: avro.AvroDeserializer(client, None, make, conf=_settings(deserializer_config)),
         )
 
@@ -151,7 +154,8 @@ class SchemaRegistryJsonSerde(CompiledSerde[T], Generic[T]):
         self._framing = _Framing(
             "SchemaRegistryJsonSerde",
             is_key,
-            lambda: json_schema.JSONSerializer(text, client, take_apart, _settings(serializer_config)),
+            client,
+            lambda asked: json_schema.JSONSerializer(text, asked, take_apart, _settings(serializer_config)),
             lambda: json_schema.JSONDeserializer(text, make, client, _settings(deserializer_config)),
         )
 
@@ -189,8 +193,10 @@ class SchemaRegistryProtobufSerde(CompiledSerde[T], Generic[T]):
         self._framing = _Framing(
             f"SchemaRegistryProtobufSerde({message_type.__name__})",
             is_key,
-            lambda: protobuf.ProtobufSerializer(message_type, client, _settings(serializer_config)),
+            client,
+            lambda asked: protobuf.ProtobufSerializer(message_type, asked, _settings(serializer_config)),
             lambda: protobuf.ProtobufDeserializer(message_type, _settings(deserializer_config), client),
+            make_sample=message_type,
         )
 
     def __repr__(self) -> str:
@@ -216,7 +222,9 @@ def registry_client(registry: Registry) -> Any:
     settings = {"url": registry} if isinstance(registry, str) else dict(registry)
     url = settings.get("url")
     if not isinstance(url, str):
-        raise ConfigError(f"schema registry is {registry!r}; expected a URL, settings with a 'url', or a client")
+        raise ConfigError(
+            f"schema registry is {shown_settings(settings)}; expected a URL, settings with a 'url', or a client"
+        )
     try:
         if not url.startswith("mock://"):
             return SchemaRegistryClient.new_client(settings)
@@ -225,23 +233,46 @@ def registry_client(registry: Registry) -> Any:
             client = _mock_registries[url] = SchemaRegistryClient.new_client(settings)
         return client
     except (ValueError, TypeError) as error:
-        raise ConfigError(f"schema registry is {registry!r}: {error}") from error
+        text = without_credentials(str(error), settings)
+        cause = error if text == str(error) else None  # a wrong URL stands in the error as it is
+        raise ConfigError(f"schema registry is {shown_settings(settings)}: {text}") from cause
 
 
 class _Framing:
-    """One serializer and one deserializer of ``confluent_kafka``, made at first use, and the calls of them."""
+    """One serializer and one deserializer of ``confluent_kafka``, made at first use, and the calls of them.
+
+    ``make_serializer`` is given the client that the serializer asks; ``make_sample`` makes a value that it does not
+    refuse before it asks.
+    """
 
     def __init__(
-        self, name: str, is_key: bool, make_serializer: Callable[[], Any], make_deserializer: Callable[[], Any]
+        self,
+        name: str,
+        is_key: bool,
+        client: RegistryClient,
+        make_serializer: Callable[[object], Any],
+        make_deserializer: Callable[[], Any],
+        *,
+        make_sample: Callable[[], object] = object,
     ) -> None:
         self.name = name
         self.is_key = is_key
+        self.client = client
         self._make_serializer = make_serializer
         self._make_deserializer = make_deserializer
+        self._make_sample = make_sample
+
+    def first_requests(self, topic: str) -> list[FirstRequest]:
+        """Returns what a new serializer asks for when it writes a record to a topic."""
+
+        def make(client: object) -> Any:
+            return self._made(lambda: self._make_serializer(client))
+
+        return requests_of(make, self.client, self._make_sample(), self._context(topic))
 
     @cached_property
     def _serializer(self) -> Callable[[object, object], bytes | None]:
-        serializer: Callable[[object, object], bytes | None] = self._made(self._make_serializer)
+        serializer: Callable[[object, object], bytes | None] = self._made(lambda: self._make_serializer(self.client))
         return serializer
 
     @cached_property
@@ -250,6 +281,8 @@ class _Framing:
         return deserializer
 
     def encoder(self, topic: str) -> Encoder:
+        if is_sought(self, topic):  # nothing is written, and a serializer may ask the registry when it is made
+            return lambda data, headers: None
         serializer, context, name = self._serializer, self._context(topic), self.name
 
         def encode(data: object, headers: Headers) -> bytes | None:

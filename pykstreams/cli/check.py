@@ -39,7 +39,8 @@ def check(
     state_dir: str | None,
     form: str,
 ) -> None:
-    """Find what is wrong before the start: topics, partition counts, serdes, rights, brokers, clock, keys, disk.
+    """Find what is wrong before the start: topics, partition counts, serdes, subjects, rights, brokers, clock, keys,
+    disk.
 
     Nothing is created or changed. Without brokers only the script and this machine are checked. The exit code is 2
     when there are errors, and 0 when there are warnings only.
@@ -69,9 +70,10 @@ def check(
 
 
 def findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:
-    """Checks script, machine and, where brokers are named, the cluster."""
+    """Checks script, machine and, where brokers are named, the cluster and the schema registries of serdes."""
     from pykstreams.core.clock import SystemClock
     from pykstreams.runtime.checks.application_check import cluster_findings, local_findings
+    from pykstreams.runtime.checks.subject_checks import subject_checks, subject_findings
     from pykstreams.runtime.clients.admin import TOOL_PATIENCE_S, ClusterAdmin
     from pykstreams.runtime.clients.inspection.cluster_facts import ClusterFacts
     from pykstreams.runtime.clients.inspection.latest_keys import LatestKeys
@@ -86,6 +88,7 @@ def findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:
     facts = ClusterFacts.open(config, client_id, clock)
     latest = LatestKeys.open(config, admin, client_id, clock) if config.partitioner_check_enable else None
     try:
+        found += subject_findings(subject_checks(plan, config))
         return found + cluster_findings(plan, config, admin, facts, None if latest is None else latest.read)
     finally:
         facts.close()
