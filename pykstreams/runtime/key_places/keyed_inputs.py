@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pykstreams.processors import Reorder, UserFixedKeyProcessor, UserProcessor
 from pykstreams.processors.retrying import Retrying
 from pykstreams.serdes.windowed import SessionWindowedDeserializer, TimeWindowedDeserializer
+from pykstreams.topology.answer_partitioner import AnswerPartitioner
 from pykstreams.topology.key_placement import KeyPlacement
-from pykstreams.topology.plan import ProcessorNode, SourceNode, SubtopologyPlan, TopologyPlan
+from pykstreams.topology.plan import ProcessorNode, SinkNode, SourceNode, SubtopologyPlan, TopologyPlan
 
 _OWN_AFFAIR = (UserProcessor, UserFixedKeyProcessor, Retrying, Reorder)
 """Operators whose stores hold nothing that another partition could miss, or nothing that we know of."""
@@ -45,8 +46,9 @@ def keyed_inputs(plan: TopologyPlan, partitions: Mapping[str, int]) -> dict[str,
     """
     own = {topic.name for part in plan.subtopologies for topic in part.repartition_topics.values()}
     own.update(topic.name for part in plan.subtopologies for topic in part.changelog_topics.values())
+    answers = _answer_topics(plan)
     return {
-        topic: KeyedInput(topic, count, source.placement, readers, _met_by(part, topic))
+        topic: KeyedInput(topic, count, source.placement, readers, tuple(sorted(_met_by(part, topic) - answers)))
         for part in plan.subtopologies
         for source in part.sources
         if not isinstance(source.key_deserializer, _WINDOWED) and (readers := tuple(_readers(part, source)))
@@ -73,5 +75,15 @@ def _keeps_by_key(node: ProcessorNode) -> bool:
     return hasattr(node.supplier, "build") and not isinstance(node.supplier, _OWN_AFFAIR)
 
 
-def _met_by(part: SubtopologyPlan, topic: str) -> tuple[str, ...]:
-    return tuple(sorted({other for group in part.copartition_groups if topic in group for other in group} - {topic}))
+def _met_by(part: SubtopologyPlan, topic: str) -> set[str]:
+    return {other for group in part.copartition_groups if topic in group for other in group} - {topic}
+
+
+def _answer_topics(plan: TopologyPlan) -> set[object]:
+    """The topics whose records go back to the partition that asked, wherever it has its keys."""
+    return {
+        node.topic
+        for part in plan.subtopologies
+        for node in part.nodes.values()
+        if isinstance(node, SinkNode) and isinstance(node.partitioner, AnswerPartitioner)
+    }

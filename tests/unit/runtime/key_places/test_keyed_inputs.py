@@ -15,6 +15,7 @@ from pykstreams import (
     Joined,
     JoinWindows,
     KStream,
+    KTable,
     Materialized,
     Processor,
     Record,
@@ -95,6 +96,14 @@ def with_store(builder: StreamsBuilder) -> None:
     builder.add_state_store(store)
     a: KStream[str, str] = builder.stream("a")
     a.process(Keeps, "s")
+
+
+def test_answers_of_a_foreign_key_join_find_the_left_row_wherever_it_lies() -> None:
+    def script(builder: StreamsBuilder) -> None:
+        left: KTable[str, str] = builder.table("a")
+        left.join(builder.table("b"), both, foreign_key_extractor=lambda value: value)
+
+    assert keyed(script)["a"].met_by == ()
 
 
 @pytest.mark.parametrize(
