@@ -18,6 +18,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -60,7 +61,13 @@ class Process(subprocess.Popen[bytes]):
 def _register(what: dict[str, object]) -> Callable[[], None]:
     reaper, number = _reaper(os.getpid()), next(_numbers)
     _tell(reaper, {"number": number, **what})
-    return functools.cache(lambda: _tell(reaper, {"number": number}))
+    untold = threading.Lock()
+
+    def take_back() -> None:
+        if untold.acquire(blocking=False):  # never released: several threads may ask for one process at a time
+            _tell(reaper, {"number": number})
+
+    return take_back
 
 
 def _tell(reaper: subprocess.Popen[bytes], what: dict[str, object]) -> None:
