@@ -74,7 +74,7 @@ def findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:
     from pykstreams.core.clock import SystemClock
     from pykstreams.runtime.checks.application_check import cluster_findings, local_findings
     from pykstreams.runtime.checks.subject_checks import subject_checks, subject_findings
-    from pykstreams.runtime.clients.admin import TOOL_PATIENCE_S, ClusterAdmin
+    from pykstreams.runtime.clients.admin import ClusterAdmin
     from pykstreams.runtime.clients.inspection.cluster_facts import ClusterFacts
     from pykstreams.runtime.clients.inspection.latest_keys import LatestKeys
 
@@ -84,7 +84,7 @@ def findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:
     client_id = f"{config.client_id or config.application_id}-check"
     clock = SystemClock()
     admin = ClusterAdmin.open(config.client_supplier, config, client_id, clock)
-    admin.wait_until_reachable(at_most_s=TOOL_PATIENCE_S)
+    admin.wait_for_tools()
     facts = ClusterFacts.open(config, client_id, clock)
     latest = LatestKeys.open(config, admin, client_id, clock) if config.partitioner_check_enable else None
     try:

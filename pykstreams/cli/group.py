@@ -100,14 +100,14 @@ def status(
 def opened(plan: TopologyPlan, config: StreamsConfig) -> Iterator[Looks]:
     """Connects with the cluster, and yields what these commands ask."""
     from pykstreams.core.clock import SystemClock
-    from pykstreams.runtime.clients.admin import TOOL_PATIENCE_S, ClusterAdmin
+    from pykstreams.runtime.clients.admin import ClusterAdmin
     from pykstreams.runtime.clients.inspection.group_tools import GroupRequests, GroupTools
     from pykstreams.runtime.groups.inspection import GroupInspection
 
     clock = SystemClock()
     client_id = f"{config.client_id or config.application_id}-group"
     admin = ClusterAdmin.open(config.client_supplier, config, client_id, clock)
-    admin.wait_until_reachable(at_most_s=TOOL_PATIENCE_S)
+    admin.wait_for_tools()
     requests = GroupRequests.open(config, client_id, thread=None, embedded=admin.embedded)
     group = GroupTools(requests, clock, config.request_timeout_ms / 1000)
     try:

@@ -154,12 +154,12 @@ def planned_topics(plan: TopologyPlan, defaults: Mapping[str, str]) -> Iterator[
 def _created(plan: TopologyPlan, config: StreamsConfig, partitions: int) -> Iterator[tuple[str, int]]:
     """Creates what is missing, topics of users first; yields names and partition counts."""
     from pykstreams.core.clock import SystemClock
-    from pykstreams.runtime.clients.admin import TOOL_PATIENCE_S, ClusterAdmin, TopicSpec
+    from pykstreams.runtime.clients.admin import ClusterAdmin, TopicSpec
     from pykstreams.runtime.topics.topic_admin import TopicAdmin
     from pykstreams.runtime.topics.user_topics import UserTopics
 
     admin = ClusterAdmin.open(config.client_supplier, config, f"{config.application_id}-topics", SystemClock())
-    admin.wait_until_reachable(at_most_s=TOOL_PATIENCE_S)
+    admin.wait_for_tools()
     users = UserTopics(admin, plan, dead_letters=config.errors_dead_letter_queue_topic_name)
     unread, unwritten = users.missing(admin.partition_counts())
     specs = [TopicSpec(topic, partitions, config.replication_factor, {}) for topic in sorted({**unread, **unwritten})]

@@ -166,6 +166,16 @@ class ClusterAdmin:
                     deadline - now,
                 )
 
+    def wait_for_tools(self) -> None:
+        """Waits for a cluster as somebody who sits before it does; ``ClusterError`` for an embedded one, too."""
+        self.wait_until_reachable(at_most_s=TOOL_PATIENCE_S)
+        if self.embedded:
+            raise ClusterError(
+                f"the cluster at {self.bootstrap} is an embedded one: its topics appear when they are first used, and "
+                "it does not know the requests by which groups, settings and rights are looked at or changed; look at the "
+                "application itself (pykstreams run --http), or use a real broker"
+            )
+
     def partition_counts(self, expected: Collection[str] = ()) -> dict[str, int]:
         """Every topic of the cluster with its number of partitions; waits no longer than a worker may be deaf.
 

@@ -40,7 +40,7 @@ from pykstreams.core.errors import (
     TopologyError,
 )
 from pykstreams.dsl.script import ScriptError, load_script
-from pykstreams.testing import TopologyTestDriver
+from pykstreams.testing import EmbeddedCluster, TopologyTestDriver
 
 Invoke = Callable[..., Result]
 
@@ -669,6 +669,21 @@ def test_an_embedded_cluster_takes_no_brokers_and_no_state_directory(
     assert (
         "--embedded brings its own brokers and a fresh state directory; leave out --bootstrap-servers and --state-dir"
     ) in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "command", ["check", "lag", "status", "reset --dry-run", "topics --create"], ids=lambda given: given.split()[0]
+)
+def test_an_embedded_cluster_is_no_cluster_for_tools(
+    invoke: Invoke, tmp_path: Path, embedded_cluster: EmbeddedCluster, command: str
+) -> None:
+    script = write(tmp_path)
+
+    name, *options = command.split()
+    result = invoke(name, script, "--bootstrap-servers", embedded_cluster.bootstrap_servers, *options)
+
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert f"the cluster at {embedded_cluster.bootstrap_servers} is an embedded one" in result.stderr
 
 
 def test_an_embedded_cluster_refuses_exactly_once(invoke: Invoke, tmp_path: Path) -> None:
