@@ -172,8 +172,8 @@ class ClusterAdmin:
         if self.embedded:
             raise ClusterError(
                 f"the cluster at {self.bootstrap} is an embedded one: its topics appear when they are first used, and "
-                "it does not know the requests by which groups, settings and rights are looked at or changed; look at the "
-                "application itself (pykstreams run --http), or use a real broker"
+                "it does not know the requests by which groups, settings and rights are looked at or changed; look at "
+                "the application itself (pykstreams run --http), or use a real broker"
             )
 
     def partition_counts(self, expected: Collection[str] = ()) -> dict[str, int]:
