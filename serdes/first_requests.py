@@ -68,8 +68,8 @@ class RegistryClient(Protocol):
         """The schema with that id."""
         ...
 
-    def test_compatibility(self, subject_name: str, schema: RegistrySchema) -> bool:
-        """Whether a schema is compatible with the latest version of a subject."""
+    def test_compatibility_all_versions(self, subject_name: str, schema: RegistrySchema, normalize: bool = ...) -> bool:
+        """Whether a schema is compatible with the versions that the level of the subject is about."""
         ...
 
     def get_compatibility(self, subject_name: str | None = ...) -> str:

@@ -147,7 +147,7 @@ def _to_register(client: RegistryClient, request: FirstRequest) -> SubjectAnswer
         )
     if str(client.config().get("url")).startswith("mock://"):
         return SubjectAnswer(Outcome.NEW_VERSION, "a registry in memory takes any schema")
-    if _is_compatible(client, request, schema):
+    if client.test_compatibility_all_versions(request.subject, schema, normalize=request.normalize):
         return SubjectAnswer(Outcome.NEW_VERSION, "the schema is compatible, and would be the next version")
     level = _level(client, request.subject)
     return SubjectAnswer(
@@ -215,14 +215,6 @@ def _found(ask: Callable[[], T]) -> T | None:
         if not says_not_found(error):
             raise
         return None
-
-
-def _is_compatible(client: RegistryClient, request: FirstRequest, schema: RegistrySchema) -> bool:
-    """Asks about the versions that the level of the subject is about; older clients can ask about the latest only."""
-    of_all: Callable[..., bool] | None = getattr(client, "test_compatibility_all_versions", None)
-    if of_all is not None:
-        return of_all(request.subject, schema, normalize=request.normalize)
-    return client.test_compatibility(request.subject, schema)
 
 
 def _level(client: RegistryClient, subject: str) -> str:
