@@ -382,7 +382,7 @@ def _window_builder(
 
 
 def _builder(
-    supplier: StoreSupplier[TaskStore],
+    supplier: StoreSupplier[object],
     make: Callable[[StoreBuilder[S]], S],
     key_serde: SerdeOrType[K] | None,
     value_serde: SerdeOrType[V] | None,
