@@ -20,7 +20,7 @@ from typing import Final, Protocol
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.processor import Cancellable, OperatorContext, OperatorSupplier, PunctuationType
 from pykstreams.core.types import END_OF_TIME, Headers
-from pykstreams.processors.drop_reasons import EXPIRED
+from pykstreams.processors.drop_reasons import LATE_FOR_TIME_TO_LIVE
 from pykstreams.processors.process import Process
 from pykstreams.processors.stores import store_of_class, table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
@@ -126,7 +126,7 @@ class _Expiry:
                 self._context.fail(error, key, value, timestamp, headers)
                 return
             if expired:
-                self._context.drop(EXPIRED)
+                self._context.drop(LATE_FOR_TIME_TO_LIVE)
                 return
         self._table(key, value, timestamp, headers)
 

@@ -117,7 +117,6 @@ class TopologyTestDriver:
         self._collector = RecordCollector(
             self._producer,
             config=self._config,
-            metrics=self._metrics,
             partition_count=self._topics.partition_count,
             one_record_at_a_time=partitions == 1,
         )

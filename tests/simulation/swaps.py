@@ -530,7 +530,6 @@ class SimulatedWorker:
         return RecordCollector(
             raw,
             config=self._config,
-            metrics=StreamsMetrics(),
             partition_count=lambda topic: self._brokers.counts.get(topic, 0),
             **more,
         )

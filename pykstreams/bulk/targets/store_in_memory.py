@@ -86,6 +86,9 @@ class OfflineStoreContext:
     def changelog(self, store_name: str) -> ChangelogWriter:
         return self._log
 
+    def count_late(self, store_name: str) -> None:
+        """Nobody needs to be notified."""
+
     def changelog_topic(self, store_name: str) -> str:
         return self._place.serde_topic
 

@@ -22,6 +22,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import DamagedStoreError, ProcessorStateError, StoreEngineError, StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.metrics.built_in.tasks import DROPPED_TOTAL, GROUP
 from pykstreams.core.processor import CurrentRecord, OperatorSupplier
 from pykstreams.core.types import Decoder, Forward, Headers
 from pykstreams.processors.user import UserProcessor
@@ -109,21 +110,21 @@ class GlobalState:
         self._lock = _WatchfulLock(self._note_damage)
         self._directory = directory
         current = CurrentRecord(describe_record)
-        counter = metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(GLOBAL_TASK))
+        counter = metrics.counter(DROPPED_TOTAL, GROUP, task_id=str(GLOBAL_TASK))
         dropped = DroppedRecords(GLOBAL_TASK, counter, clock, lambda: current.context)
-        collector = RecordCollector(NoProducer(), config=config, metrics=metrics, partition_count=lambda _: 0)
+        collector = RecordCollector(NoProducer(), config=config, partition_count=lambda _: 0)
         self._state = TaskState(
-            GLOBAL_TASK,
-            config,
-            clock,
-            collector,
-            metrics,
-            directory,
-            current,
-            dropped,
-            GlobalFailures(config, collector, current, dropped),
-            PunctuationQueue(lambda *_: None),
-            PunctuationQueue(lambda *_: None),
+            task_id=GLOBAL_TASK,
+            config=config,
+            clock=clock,
+            collector=collector,
+            metrics=metrics,
+            directory=directory,
+            current=current,
+            dropped=dropped,
+            failures=GlobalFailures(config, collector, current, dropped),
+            stream_schedules=PunctuationQueue(lambda *_: None),
+            wall_clock_schedules=PunctuationQueue(lambda *_: None),
         )
         self._stores: dict[str, TaskStore] = {}
         self._views: dict[str, ReadOnlyStore] = {}

@@ -27,11 +27,11 @@ from pykstreams.core.handlers import (
 )
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId
-from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import ProducerRecord
 from pykstreams.core.types import Headers
 from pykstreams.runtime.clients.errors import Meaning, meaning_of
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
+from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.held_changelogs import MOST_HELD, HeldChangelogs
 from pykstreams.state.interfaces.store import ChangelogWriter
 
@@ -103,7 +103,6 @@ class RecordCollector:
         producer: Producer,
         *,
         config: StreamsConfig,
-        metrics: StreamsMetrics,
         partition_count: Callable[[str], int],
         partition_for_key: Callable[[bytes, int], int] = partition_for_key,
         takes_time_zero: bool = True,
@@ -120,11 +119,11 @@ class RecordCollector:
         self._held = HeldChangelogs() if holds_changelogs else None
         self._producer = producer
         self._handler = config.production_exception_handler
-        self._metrics = metrics
         self.partition_count = partition_count
         self._writers: dict[tuple[str | None, int], dict[TaskId, str]] = {}
         self._stores: dict[tuple[str, int], TaskId] = {}
         """Whose stores are logged to which partitions."""
+        self._dropped: dict[TaskId, DroppedRecords] = {}
         self._error: StreamsError | None = None
         self.broken = False
         """Whether the producer can take nothing any more, so that another must be made."""
@@ -133,12 +132,17 @@ class RecordCollector:
         """Notes which node of which task writes to a topic (``None``: to topics chosen per record)."""
         self._writers.setdefault((topic, partition), {})[task_id] = node
 
+    def count_drops(self, task_id: TaskId, dropped: DroppedRecords) -> None:
+        """Notes where records of a task are counted that the production exception handler lets go."""
+        self._dropped[task_id] = dropped
+
     def forget(self, task_id: TaskId) -> None:
         """Removes what was registered for a task that closes."""
         for writers in list(self._writers.values()):  # tasks close on the state updater's thread; others register
             writers.pop(task_id, None)
         for place in [place for place, owner in list(self._stores.items()) if owner == task_id]:
             del self._stores[place]
+        self._dropped.pop(task_id, None)
         if self._held is not None:
             self._held.forget(task_id)
 
@@ -380,8 +384,9 @@ class RecordCollector:
             self._keep(failure, None)
         elif goes_on:
             log.warning("%s; the production exception handler goes on without it", failure)
-            for writer in writers:
-                self._metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(writer)).total += 1
+            for writer, of_writer in writers.items():
+                if writer in self._dropped:
+                    self._dropped[writer].count(of_writer, failed=True)
         else:
             self._keep(failure, None)
 

@@ -273,7 +273,7 @@ class NodeContext:
 
     def count_dropped(self) -> None:
         """Counts a dropped record without a warning."""
-        self._task.dropped.count(self.node, failed=False)
+        self._task.dropped.count(self.node)
 
     def shared(self, name: str, make: Callable[[], T]) -> T:
         """The object that operators of this task share in memory under a name."""
@@ -349,6 +349,10 @@ class TaskStoreContext:
         return task.collector.changelog_writer(
             task.task_id, store_name, topic, task.task_id.partition, stays_behind=self._plan.takes_back
         )
+
+    def count_late(self, store_name: str) -> None:
+        """Counts a record that a store does not put because it is late; the store warns."""
+        self._task.dropped.count(store_name, late=True)
 
     def changelog_topic(self, store_name: str) -> str:
         """The name of a store's changelog, also where it has none: it is the topic that its serdes get."""

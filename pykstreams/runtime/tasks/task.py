@@ -108,19 +108,19 @@ class Task:
         failures = Failures(task_id, config, collector, current, dropped)
         current.keeps_messages = failures.shows_input or plan.reads_messages
         self._state = TaskState(
-            task_id,
-            config,
-            clock,
-            collector,
-            metrics,
-            directory,
-            current,
-            dropped,
-            failures,
-            PunctuationQueue(self._punctuate),
-            PunctuationQueue(self._punctuate),
-            InFlight(wake),
-            global_stores or {},
+            task_id=task_id,
+            config=config,
+            clock=clock,
+            collector=collector,
+            metrics=metrics,
+            directory=directory,
+            current=current,
+            dropped=dropped,
+            failures=failures,
+            stream_schedules=PunctuationQueue(self._punctuate),
+            wall_clock_schedules=PunctuationQueue(self._punctuate),
+            in_flight=InFlight(wake),
+            global_stores=global_stores or {},
         )
         self._state.input_watch = InputWatch(clock, self._input_waits)
         self._offsets = InputOffsets()
@@ -231,6 +231,7 @@ class Task:
             self._start(committed)
 
     def _start(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        self._state.collector.count_drops(self.id, self._state.dropped)
         self._input.open(self._plan, self._state, compile_plan(self._plan, self._state, self._observers()))
         for partition, (offset, text) in committed.items():
             time, values = decode(text)

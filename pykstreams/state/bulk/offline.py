@@ -221,6 +221,9 @@ class _Context:
     def changelog(self, store_name: str) -> ChangelogWriter | None:
         return None
 
+    def count_late(self, store_name: str) -> None:
+        """Nobody needs to be notified."""
+
     def changelog_topic(self, store_name: str) -> str:
         return self._topic or changelog_name(self.application_id, store_name)
 

@@ -87,6 +87,10 @@ class StoreContext(Protocol):
         """How to write to a store's changelog; ``None`` for a store without one."""
         ...
 
+    def count_late(self, store_name: str) -> None:
+        """Counts a record that a store does not put because it is late."""
+        ...
+
     def changelog_topic(self, store_name: str) -> str:
         """The name of a store's changelog, or the topic that its serdes get instead where it has none."""
         ...

@@ -10,7 +10,6 @@ import pytest
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import DeliveryError, TaskCorruptedError
 from pykstreams.core.handlers import ErrorHandlerResponse
-from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import ProducerRecord
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.tasks.collector import RecordCollector
@@ -42,9 +41,7 @@ class Bench:
     def __init__(self, guarantee: str, handler: Any = None) -> None:
         self.bench = WorkerBench({"processing.guarantee": guarantee})
         config = StreamsConfig({} if handler is None else {"production.exception.handler": handler})
-        self.collector = RecordCollector(
-            CapturingProducer(), config=config, metrics=StreamsMetrics(), partition_count=lambda topic: 1
-        )
+        self.collector = RecordCollector(CapturingProducer(), config=config, partition_count=lambda topic: 1)
         self.transactions = FakeTransactions()
         steps = CommitSteps(
             deliveries=self.collector,
