@@ -17,7 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from pykstreams.core.config import StreamsConfig
 from pykstreams.core.processor import Cancellable, OperatorContext, OperatorSupplier, PunctuationType
 from pykstreams.core.types import END_OF_TIME, Headers
 from pykstreams.processors.drop_reasons import LATE_FOR_TIME_TO_LIVE
@@ -101,8 +100,7 @@ class _Expiry:
         self._time_to_live = plan.time_to_live_ms
         by_stream = plan.clock is PunctuationType.STREAM_TIME
         self._now: Callable[[], int] = context.stream_time if by_stream else context.processing.current_system_time_ms
-        guarantee = context.processing.app_configs.get("processing.guarantee")
-        self._announces = guarantee != StreamsConfig.EXACTLY_ONCE_V2
+        self._announces = not context.config.exactly_once
         self._alarm: Cancellable | None = None
         self._alarm_at: int | None = None
         self._complete = False

@@ -117,6 +117,7 @@ class OfflineNode:
     ) -> None:
         self.node = name
         self.processing: Any = _Processing(config, task_id)
+        self.config = config
         self.current = CurrentRecord(_no_record)
         self.current.raw = (None, 0, ())
         self.forward: Forward = _nowhere if forward is None else forward

@@ -223,6 +223,7 @@ class NodeContext:
     __slots__ = (
         "_task",
         "children",
+        "config",
         "current",
         "failures_are_final",
         "forward",
@@ -248,6 +249,7 @@ class NodeContext:
         self._task = task
         self.node = node
         self.processing = processing
+        self.config = task.config
         self.current = task.current
         self.failures_are_final = task.failures.only_fails
         self.one_record_at_a_time = task.collector.one_record_at_a_time

@@ -174,7 +174,7 @@ class Worker:
         )
         self._topic_check = TopicCheck(parts.prepare_topics, clock, config.metadata_max_age_ms)
         self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
-        self._setbacks = Setbacks(float(str(config["retry.backoff.ms"])) / 1000)
+        self._setbacks = Setbacks(config.retry_backoff_ms / 1000)
 
     @property
     def running_tasks(self) -> frozenset[TaskId]:

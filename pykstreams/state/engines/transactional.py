@@ -85,7 +85,7 @@ class WriteBuffer:
         self.uncommitted_bytes = 0
 
     def open(self, context: StoreContext) -> None:
-        self._writes_early = context.config["processing.guarantee"] == "at_least_once"
+        self._writes_early = not context.config.exactly_once
         self._engine.open(context)
         self._below = self._engine.get  # which database it is may have been chosen only now
 
