@@ -28,11 +28,6 @@ def show_values(owner: object) -> None:
     _hiding.discard(id(owner))
 
 
-def are_hidden() -> bool:
-    """Whether an application of this process hides values."""
-    return bool(_hiding)
-
-
 def shown(value: object) -> str:
     """Returns a value for a message: its ``repr``, cut, or only its type where values are hidden.
 
