@@ -181,6 +181,12 @@ class KeptRows:
     def approximate_num_entries(self) -> int:
         return len(self._rows)
 
+    def property_value(self, name: str) -> int | None:
+        return None
+
+    def statistics(self) -> str | None:
+        return None
+
     def close(self) -> None:
         self.drain()
 

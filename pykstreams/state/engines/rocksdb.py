@@ -316,7 +316,7 @@ class RocksDbEngine:
             return None
 
     def statistics(self) -> str | None:
-        """What RocksDB has counted since it was opened, from ``DEBUG`` on; any thread may ask, also when closed."""
+        """The counts of RocksDB since it was opened, from ``DEBUG`` on; any thread may ask, also when closed."""
         return None if self._db is None else self._counts_in.get_statistics()
 
     def close(self) -> None:

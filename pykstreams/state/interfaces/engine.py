@@ -86,6 +86,17 @@ class Engine(BytesStore, Protocol):
         """About how many rows there are."""
         ...
 
+    def property_value(self, name: str) -> int | None:
+        """A property of the database, such as ``rocksdb.estimate-num-keys``; ``None`` where it has none.
+
+        Any thread may ask, also when it is closed.
+        """
+        ...
+
+    def statistics(self) -> str | None:
+        """The counts of the database as its text; ``None`` where it counts nothing. Any thread may ask."""
+        ...
+
     def close(self) -> None:
         """Lets go of everything; writes since the last commit are gone. Closing again does nothing."""
         ...
