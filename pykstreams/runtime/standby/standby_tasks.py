@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from pykstreams.core.clock import Clock
@@ -194,11 +194,16 @@ class StandbyTasks:
         """Closes all standby tasks and everything else; on the thread, or without one."""
         self._close(list(self._folders.standbys.values()))
         self._folders.close_left_open(self._folders.waiting())
-        for close in (self._rounds.close, self._on_close, self._directory.close):
+        closed_in_order: Mapping[str, Callable[[], None]] = {
+            "the consumer of changelogs": self._rounds.close,
+            "metrics and committed offsets": self._on_close,
+            "the state directory": self._directory.close,
+        }
+        for what, close in closed_in_order.items():
             try:
                 close()
             except Exception:
-                log.exception("%s: something went wrong while it closed", self._name)
+                log.exception("%s: closing %s went wrong; the rest is closed", self._name, what)
 
     def _patience(self) -> float | None:
         """How long there is nothing to do; ``None``: until somebody wants something."""

@@ -464,17 +464,18 @@ class Worker:
     def _close(self) -> None:
         parts = self._parts
         watch = parts.topic_watch
-        for close in (
-            self._tasks.drop_all,
-            *(() if watch is None else (watch.stop,)),
-            parts.updater.stop,
-            parts.output.close,
-            lambda: parts.membership.close(self._life.leaves),
-            parts.reader.close,
-        ):
+        closed_in_order: Mapping[str, Callable[[], None]] = {
+            "tasks": self._tasks.drop_all,
+            "the watch over topics": (lambda: None) if watch is None else watch.stop,
+            "the thread of state": parts.updater.stop,
+            "the producer": parts.output.close,
+            "the membership of the group": lambda: parts.membership.close(self._life.leaves),
+            "the consumer": parts.reader.close,
+        }
+        for what, close in closed_in_order.items():
             try:
                 close()
             except Exception:
-                log.exception("%s: something went wrong while the worker closed", self.name)
+                log.exception("%s: closing %s went wrong; the worker closes the rest", self.name, what)
         self._metrics.close()
         log.info("%s has stopped", self.name)
