@@ -148,7 +148,7 @@ class Producer:
         self.transaction = Transaction()
         self._brokers.open.append(self.transaction)
 
-    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
+    def commit(self, offsets: Offsets, group_metadata: bytes) -> None:
         worker, transaction = self._worker, self.transaction
         assert transaction is not None
         self.flush()

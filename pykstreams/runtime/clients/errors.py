@@ -16,7 +16,7 @@ meaning        what it says                                                     
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -33,10 +33,15 @@ class Meaning(Enum):
     RECORD = "record"
 
 
+_Text: TypeAlias = str
+
+
 class ClientError(Protocol):
     """The used methods of ``confluent_kafka.KafkaError``."""
 
-    def name(self) -> str: ...
+    def name(self) -> _Text: ...
+
+    def str(self) -> _Text: ...
 
     def fatal(self) -> bool: ...
 

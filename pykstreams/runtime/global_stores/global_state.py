@@ -26,6 +26,7 @@ from pykstreams.core.metrics.built_in.tasks import DROPPED_TOTAL, GROUP
 from pykstreams.core.processor import CurrentRecord, OperatorSupplier
 from pykstreams.core.types import Decoder, Forward, Headers
 from pykstreams.processors.user import UserProcessor
+from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.global_stores.checkpoint import GlobalCheckpoint
 from pykstreams.runtime.global_stores.global_context import (
     GLOBAL_TASK,
@@ -284,7 +285,7 @@ class GlobalState:
             "processing.exception.handler.global.enabled to go on without such records"
         )
 
-    def _took(self, message: Any, count: int) -> None:
+    def _took(self, message: RecordMessage, count: int) -> None:
         self.offsets[TopicPartition(message.topic(), message.partition())] = message.offset() + 1
         self.uncommitted += count
 

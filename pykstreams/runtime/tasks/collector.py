@@ -29,7 +29,8 @@ from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId
 from pykstreams.core.record import ProducerRecord
 from pykstreams.core.types import Headers
-from pykstreams.runtime.clients.errors import Meaning, meaning_of
+from pykstreams.runtime.clients.errors import ClientError, Meaning, meaning_of
+from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.held_changelogs import MOST_HELD, HeldChangelogs
@@ -259,7 +260,7 @@ class RecordCollector:
         """
         self._failed(_client_error(error), record)
 
-    def delivery_failed(self, error: Any, message: Any) -> None:
+    def delivery_failed(self, error: ClientError | None, message: RecordMessage) -> None:
         """Takes the report of a record that the brokers did not take; an ``error`` of ``None`` is no failure."""
         if error is None:
             return
@@ -310,13 +311,13 @@ class RecordCollector:
         """Drops the error that is kept, when its tasks have been closed or a transaction was aborted."""
         self._error = None
 
-    def _failed(self, error: Any, record: ProducerRecord) -> None:
+    def _failed(self, error: ClientError, record: ProducerRecord) -> None:
         if failure := self._in_question(error, record):
             self._ask(failure, record)
 
-    def _in_question(self, error: Any, record: ProducerRecord) -> DeliveryError | None:
+    def _in_question(self, error: ClientError, record: ProducerRecord) -> DeliveryError | None:
         """Returns the failure if it is up to the handler; keeps one that is not."""
-        name, meaning = str(error.name()), meaning_of(error)
+        name, meaning = error.name(), meaning_of(error)
         self.broken |= meaning in _PRODUCER_IS_LOST
         if self._error is not None or name in _PURGED:
             return None
@@ -330,9 +331,9 @@ class RecordCollector:
             return failure
         return None
 
-    def _failure(self, error: Any, record: ProducerRecord, *, retriable: bool) -> DeliveryError:
+    def _failure(self, error: ClientError, record: ProducerRecord, *, retriable: bool) -> DeliveryError:
         """Puts into words what was not delivered, and what to do."""
-        name = str(error.name())
+        name = error.name()
         task_id, node = self._writer_of(record)
         what = f"record to {record.topic} from {node}"
         if self._is_logged(record):
@@ -347,7 +348,7 @@ class RecordCollector:
             text,
             name=name,
             retriable=retriable,
-            fatal=bool(error.fatal()),
+            fatal=error.fatal(),
             task_id=task_id,
         )
 
@@ -417,12 +418,13 @@ class RecordCollector:
         return {}
 
 
-def _client_error(error: Exception) -> Any:
+def _client_error(error: Exception) -> ClientError:
     """The error inside an exception of the client; anything else is raised."""
-    inner = error.args[0] if error.args else None
+    inner: Any = error.args[0] if error.args else None
     if not hasattr(inner, "name"):
         raise error
-    return inner
+    found: ClientError = inner
+    return found
 
 
 def _size(record: ProducerRecord) -> int:

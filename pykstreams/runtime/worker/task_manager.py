@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from pykstreams.core.errors import StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
@@ -288,5 +288,5 @@ class TaskManager:
         log.info("task %s runs; it reads %s", task.id, ", ".join(map(str, sorted(opened.inputs))))
 
 
-def _names(tasks: Iterable[Any]) -> str:
+def _names(tasks: Iterable[TaskId]) -> str:
     return ", ".join(map(str, sorted(tasks)))
