@@ -224,7 +224,7 @@ class StandbyTasks:
         task = standby.task
         try:
             self._rounds.remove(task.id)
-            stores = task.release() if standby.is_open else None
+            stores = task.hand_over() if standby.is_open else None
             if stores is not None:
                 self._tell_end(task.id, SuspendReason.PROMOTED)
         except Exception:

@@ -389,7 +389,7 @@ class Task:
         with self.gate:
             self._close()
 
-    def release(self) -> OpenStores | None:
+    def hand_over(self) -> OpenStores | None:
         """Closes processors, and lets go of the stores, for another task to take up; ``None``: call ``close``.
 
         Stores stay only when nothing has happened since the last commit: what was aborted would be in them.

@@ -187,8 +187,8 @@ class TaskManager:
         one = self._held[task_id] = self.running[task_id]
         self._stop_feeding([one])
 
-    def release(self, task_id: TaskId, swapped: Shadow | None) -> None:
-        """Lets go of a task that is held; it is opened anew, with the state of its shadow if there is one."""
+    def close_held(self, task_id: TaskId, swapped: Shadow | None) -> None:
+        """Closes a task that is held; it is opened anew, with the state of its shadow if there is one."""
         one = self._held.pop(task_id, None)
         if one is not None:
             self._updater.close(one.task, swapped)

@@ -57,7 +57,7 @@ class FakeTasks(TaskManager):
     def hold(self, task_id: TaskId) -> None:
         self.held[task_id] = self.running.pop(task_id)
 
-    def release(self, task_id: TaskId, swapped: Shadow | None) -> None:
+    def close_held(self, task_id: TaskId, swapped: Shadow | None) -> None:
         if self.held.pop(task_id, None) is not None:
             self.released.append((task_id, swapped is not None))
             self.running[task_id] = running(TaskToSwap(task_id, NUMBER if swapped is not None else None))
