@@ -181,7 +181,7 @@ class _Effects(Generic[K, V]):
         waiting.append(Effect(place, offset, key, value, timestamp, headers, raw, [row]))
 
     def forward_finished(self) -> None:
-        """Takes up what the writer says, and hands it the next batch; between two input records, so that the rows of
+        """Follows what the writer says, and hands it the next batch; between two input records, so that the rows of
         each are whole.
         """
         if self._outcomes:

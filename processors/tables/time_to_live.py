@@ -106,7 +106,7 @@ class _Expiry:
         self._complete = False
 
     def start(self) -> None:
-        """Takes up the rows that are there."""
+        """Finds the rows that are there."""
         index = self._index
         index.begin(self._context.processing.current_system_time_ms())
         self._complete = index.first() is not None and self._context.metadata.get(self._plan.index) is not None

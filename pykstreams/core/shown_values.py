@@ -24,7 +24,7 @@ def hide_values(owner: object) -> None:
 
 
 def show_values(owner: object) -> None:
-    """Takes back what ``hide_values`` did for that owner; nothing happens if it did nothing."""
+    """Undoes what ``hide_values`` did for that owner; nothing happens if it did nothing."""
     _hiding.discard(id(owner))
 
 

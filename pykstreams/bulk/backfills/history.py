@@ -267,7 +267,7 @@ class TopicRecords:
 
 
 def as_history(given: object) -> TopicHistory:
-    """Takes a bare source for a history with the usual columns."""
+    """Returns a bare source as a history with the usual columns."""
     return given if isinstance(given, TopicHistory) else TopicHistory(given)
 
 

@@ -169,7 +169,7 @@ class OfflineNode:
         raise StreamsError(f"operator {self.node} forwards records later; it cannot be run while state is built")
 
     def limit_intake(self, room: Callable[[], int]) -> None:
-        """Takes all that there is."""
+        """Limits nothing: all that there is is read."""
 
     def watch_input(self) -> Callable[[], int | None]:
         """Is never idle."""

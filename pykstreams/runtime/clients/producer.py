@@ -40,7 +40,7 @@ _LOOK_UP_INTERVAL_S = 5.0
 
 
 class DeliveryFailures:
-    """Takes reports of failed deliveries, inside ``poll`` and ``flush``, and hands them to ``handler``.
+    """Receives reports of failed deliveries, inside ``poll`` and ``flush``, and hands them to ``handler``.
 
     The producer must be made with it, and who handles them needs the producer first: so the handler comes later.
     """

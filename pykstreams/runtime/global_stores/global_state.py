@@ -187,7 +187,7 @@ class GlobalState:
         self._start_processors()
 
     def update(self, messages: Sequence[Any]) -> None:
-        """Takes records of one partition, each through the processor of its store.
+        """Puts records of one partition, each through the processor of its store.
 
         An exception of a processor that no handler is asked about is raised as it is.
         """
@@ -212,7 +212,7 @@ class GlobalState:
                 self._took(last, taken)
 
     def restore(self, messages: Sequence[Any]) -> None:
-        """Takes records of one partition that were there before the start; those without key are passed over."""
+        """Puts records of one partition that were there before the start; those without key are passed over."""
         feed = self._feeds[messages[0].topic()]
         if not feed.plan.reprocesses:
             feed.store.restore(changelog_columns(messages))

@@ -48,7 +48,7 @@ class Membership(Protocol):
         ...
 
     def follow(self, layout: TopicLayout) -> None:
-        """Takes the topics, and so the tasks, as they are from now on."""
+        """Follows the topics, and so the tasks, as they are from now on."""
         ...
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:

@@ -91,7 +91,7 @@ class SessionThread(Generic[EventT]):
             self.changed.notify_all()
 
     def withdraw(self, *kinds: type[EventT]) -> bool:
-        """Takes back events that the worker has not taken yet, of these kinds or of all; returns whether any were."""
+        """Withdraws events that the worker has not taken yet, of these kinds or of all; returns whether any were."""
         with self.changed:
             before = len(self._events)
             self._events = deque(event for event in self._events if kinds and not isinstance(event, kinds))

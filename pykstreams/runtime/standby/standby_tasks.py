@@ -102,7 +102,7 @@ class StandbyTasks:
             self._thread.join()
 
     def assigned(self, member: str, tasks: TasksWithInputs, active: Collection[TaskId] = ()) -> None:
-        """Takes the standby tasks that a member was assigned, and the partitions that each of them reads.
+        """Notes the standby tasks that a member was assigned, and the partitions that each of them reads.
 
         They take the place of those that it had, and stay until it is assigned others: a member that leaves for good is
         to be assigned none. Call it before tasks are revoked, so that one which is to be a standby stays open.
@@ -128,7 +128,7 @@ class StandbyTasks:
         return not self._stopping and task_id in self._plan.wanted()
 
     def take(self, task_id: TaskId, stores: OpenStores, lock: FileLock) -> None:
-        """Takes the stores of a task that has ended in a worker, open as they are, with the lock of its folder."""
+        """Takes over the stores of a task that has ended in a worker, open as they are, with the lock of its folder."""
         self._folders.leave_open(task_id, stores, lock)
 
     def allow(self, task_id: TaskId) -> None:

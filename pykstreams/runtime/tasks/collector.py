@@ -254,14 +254,14 @@ class RecordCollector:
         )
 
     def refused(self, error: Exception, record: ProducerRecord) -> None:
-        """Takes an exception of ``produce`` itself, such as a message that is too large.
+        """Judges an exception of ``produce`` itself, such as a message that is too large.
 
         Anything but an error of the client is a programming error and is raised.
         """
         self._failed(_client_error(error), record)
 
     def delivery_failed(self, error: ClientError | None, message: RecordMessage) -> None:
-        """Takes the report of a record that the brokers did not take; an ``error`` of ``None`` is no failure."""
+        """Judges the report of a record that the brokers did not take; an ``error`` of ``None`` is no failure."""
         if error is None:
             return
         record = ProducerRecord(

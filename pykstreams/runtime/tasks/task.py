@@ -257,7 +257,7 @@ class Task:
         self._input.add(partition, messages)
 
     def reached_end(self, partition: TopicPartition, end: int) -> None:
-        """Takes note that nothing lies between what was added and this offset but what is no record.
+        """Notes that up to this offset the partition has no further records than those that were added.
 
         Transaction markers and aborted records are committed behind the last record that was processed
         (``StreamTask.commitNeeded``, 4.3.1), so that a group which has read everything shows no lag.
@@ -408,7 +408,7 @@ class Task:
             return left
 
     def evict_eldest(self) -> bool:
-        """Takes one entry out of each cache of its stores; false when all of them are empty.
+        """Evicts one entry of each cache of its stores; false when all of them are empty.
 
         Dirty ones are forwarded, as when a put finds the cache too full; they are of records since the last commit.
         """
@@ -419,7 +419,7 @@ class Task:
                 raise self._as_streams_error(error) from _cause(error)
 
     def reached(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Takes note that its stores, which are kept up by reading changelogs, stand for all records before offsets."""
+        """Notes that its stores, which are kept up by reading changelogs, stand for all records before offsets."""
         with self.gate:
             self._offsets.committed.update(offsets)
 

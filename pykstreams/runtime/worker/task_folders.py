@@ -44,7 +44,7 @@ class Standbys(Protocol):
         ...
 
     def take(self, task_id: TaskId, stores: OpenStores, lock: FileLock) -> None:
-        """Takes the stores of such a task, open as they are, with the lock of its folder."""
+        """Takes over the stores of such a task, open as they are, with the lock of its folder."""
         ...
 
 
@@ -132,7 +132,7 @@ class TaskFolders:
         self._directory.wipe(task_id)
 
     def set_aside(self, task_id: TaskId, error: DamagedStoreError) -> None:
-        """Takes a damaged store out of the folder of a task, which is locked here and closed."""
+        """Moves a damaged store out of the folder of a task, which is locked here and closed."""
         set_store_aside(self._directory, task_id, error)
 
     def unlock(self, task_id: TaskId) -> None:

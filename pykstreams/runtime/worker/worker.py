@@ -416,7 +416,7 @@ class Worker:
             self._drop(tasks if tasks is not None and not self._exactly_once else [*self._tasks.running])
 
     def _start_over_later(self, error: TaskCorruptedError) -> None:
-        """Takes tasks up again after a while; under exactly-once all of them, since they share a transaction."""
+        """Starts tasks over after a while; under exactly-once all of them, since they share a transaction."""
         tasks = frozenset(self._tasks.running) if self._exactly_once else error.corrupted_tasks
         wait_s = self._starts_over.wait_s(tasks | error.corrupted_tasks)
         log.warning(

@@ -107,7 +107,7 @@ class OfflineStore:
         return int(getattr(self.store, "observed_time", -1))
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
-        """Takes all changelog rows that there are of some keys, key after key, those of a key in order of time."""
+        """Puts all changelog rows that there are of some keys, key after key, those of a key in order of time."""
         getattr(self.store, "restore_keys", self.store.restore)(rows)
 
     def drain(self) -> list[Row]:

@@ -278,7 +278,7 @@ class RocksDbEngine:
         return count, key
 
     def ingest(self, files: Sequence[Path]) -> None:
-        """Takes over files of sorted rows (``SstFiles``), and the files themselves: they are moved.
+        """Ingests files of sorted rows (``SstFiles``), which are moved into the database.
 
         Rows of later files replace those of earlier ones.
         """

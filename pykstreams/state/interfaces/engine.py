@@ -53,7 +53,7 @@ class Engine(BytesStore, Protocol):
         ...
 
     def write(self, rows: Iterable[Write], /) -> None:
-        """Takes many rows read from a changelog, later ones over earlier ones."""
+        """Puts many rows read from a changelog, later ones over earlier ones."""
         ...
 
     def drop(self, lower: bytes, upper: bytes, /) -> None:

@@ -163,7 +163,7 @@ def _gauge_of(read: Callable[[str], int | None], name: str) -> Callable[[], floa
 
 
 def _taken(noted: list[T]) -> Sequence[T]:
-    """Takes what was noted; others may go on noting meanwhile."""
+    """Returns what was noted, and forgets it; others may go on noting meanwhile."""
     count = len(noted)
     taken = noted[:count]
     del noted[:count]

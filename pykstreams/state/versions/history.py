@@ -237,7 +237,7 @@ class VersionHistory:
         return iter(sorted(found, key=lambda row: (row.key, row.timestamp)))
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
-        """Takes records of the changelog, each as it was put once."""
+        """Puts records of the changelog, each as it was put once."""
         count, self._count_late = self._count_late, _ignore
         warned, self._warned_put = self._warned_put, True
         put = self.put
@@ -247,7 +247,7 @@ class VersionHistory:
         self.commit(None)
 
     def restore_keys(self, rows: Sequence[ChangelogRow]) -> None:
-        """Takes whole keys, one after the other, those of a key in order of time: nothing is too late.
+        """Puts whole keys, one after the other, those of a key in order of time: nothing is too late.
 
         What another key has in later times must not count: in order of time it would have come after. For a part of the
         keys of a store: stream time is that of all parts, so it is not kept here (``advance`` and ``commit`` do).

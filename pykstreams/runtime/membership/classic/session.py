@@ -136,7 +136,7 @@ class ClassicSession:
         return self._thread.poll(timeout_s)
 
     def expel(self, error: GroupError) -> None:
-        """Takes note of what a request of the worker's own has shown: the group goes on without this member.
+        """Notes what a request of the worker's own has shown: the group goes on without this member.
 
         A member whose ``group.instance.id`` another one has taken is refused: if it joined, it would fence that one.
         """

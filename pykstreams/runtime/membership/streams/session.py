@@ -165,7 +165,7 @@ class StreamsSession:
             return self._confirmed.take()
 
     def expel(self, reason: str) -> None:
-        """Takes note of what a request of the worker's own has shown: the group goes on without this member."""
+        """Notes what a request of the worker's own has shown: the group goes on without this member."""
         with self._changed:
             self._lose(reason)
 
