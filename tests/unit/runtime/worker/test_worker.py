@@ -454,6 +454,7 @@ def test_worker_that_closes_goes_on_closing_after_an_error(
     run(bench, lambda: bench.worker.stop(leave=True))
 
     assert "giving up partitions failed" in caplog.text
+    assert "worker: closing tasks went wrong; the worker closes the rest" in caplog.messages
     assert (bench.updater.stopped, bench.output.closed, bench.reader.closed) == (True, True, True)
 
 
