@@ -497,7 +497,7 @@ class SimulatedWorker:
             self.member.revoke(going)
         self._brokers.owners = {task: one for task, one in self._brokers.owners.items() if one is not self}
         self._brokers.owners.update(dict.fromkeys(tasks, self))
-        self.member.changes = [Assignment(1, tasks, self._layout)]
+        self.member.changes = [Assignment(tasks, self._layout)]
 
     def load(self, generation: Generation) -> None:
         self.loaded = True

@@ -116,7 +116,7 @@ class TaskState:
 
     @property
     def application_id(self) -> str:
-        return str(self.config["application.id"])
+        return self.config.application_id
 
 
 class NodeProcessingContext(ProcessingContext):

@@ -131,7 +131,6 @@ class ClassicMembership:
         self._owned: frozenset[TaskId] = frozenset()
         self._warnings = RepeatedWarnings(log, clock)
         self._joins = Joins(clock)
-        self._incarnation = 0
         self._changed = False
         self._lost = False
 
@@ -151,7 +150,7 @@ class ClassicMembership:
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         if self._lost:
-            return Lost(self._incarnation)
+            return Lost()
         match self._session.poll(timeout):
             case None:
                 if self._joins.under_way:
@@ -166,12 +165,12 @@ class ClassicMembership:
                 self._synced(member, assignment)
             case Expelled(reason):
                 self._all_lost(reason)
-                return Lost(self._incarnation)
+                return Lost()
             case Refused(error):
                 raise error
         if self._changed:
             self._changed = False
-            return Assignment(self._incarnation, self._owned, self._layout)
+            return Assignment(self._owned, self._layout)
         return None
 
     def ack(self, change: Assignment | Lost) -> None:
@@ -268,7 +267,6 @@ class ClassicMembership:
         if gone:
             self._on_revoked(gone)
         self._owned = frozenset(active)
-        self._incarnation += 1
         self._changed = True
         self._hosts.update(info.hosts, info.standby_hosts)
         self._follow_up(info, gave_up=bool(gone))
@@ -341,7 +339,6 @@ class ClassicMembership:
         self._member = None
         self._generation = NO_GENERATION
         self._owned = frozenset()
-        self._incarnation += 1
         self._changed = False
         self._joins.end()
         self._lost = True

@@ -127,7 +127,6 @@ class StreamsMembership:
         self._sources_missing: _MissingSources | None = None
         self._is_delayed = False
         """Whether the group waits for more members before it shares out tasks (``group.streams.initial...delay``)."""
-        self._incarnation = 0
         self._changed = False
         self._lost = False
 
@@ -143,7 +142,7 @@ class StreamsMembership:
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         if self._lost:
-            return Lost(self._incarnation)
+            return Lost()
         match self._session.poll(timeout):
             case None:
                 pass
@@ -157,7 +156,7 @@ class StreamsMembership:
                 self._obey(statuses, heartbeat_s)
             case Expelled(reason):
                 self._all_lost(reason)
-                return Lost(self._incarnation)
+                return Lost()
             case Refused(error):
                 raise error
         if self._sources_missing is not None:
@@ -166,7 +165,7 @@ class StreamsMembership:
             self._reconcile(self._target)
         if self._changed:
             self._changed = False
-            return Assignment(self._incarnation, self._owned, self._layout)
+            return Assignment(self._owned, self._layout)
         return None
 
     def ack(self, change: Assignment | Lost) -> None:
@@ -270,7 +269,6 @@ class StreamsMembership:
             self._on_revoked(gone)
         self._owned = tasks.active
         self._taken = tasks
-        self._incarnation += 1
         self._changed = True
 
     def _obey(self, statuses: Mapping[int, str], heartbeat_s: float) -> None:
@@ -296,7 +294,6 @@ class StreamsMembership:
         self._owned = frozenset()
         self._target = self._taken = None
         self._sources_missing = None
-        self._incarnation += 1
         self._changed = False
         self._lost = True
 
