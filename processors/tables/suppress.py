@@ -16,7 +16,7 @@ from pykstreams.core.metrics import Sensor
 from pykstreams.core.metrics.built_in.tasks import SUPPRESSION_EMIT
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Change, Forward, Headers
-from pykstreams.processors.drop_reasons import LATE_FOR_FINAL_RESULT
+from pykstreams.processors.drop_reasons import CLOSED_WINDOW
 from pykstreams.processors.idle_time import idle_time
 from pykstreams.processors.process import Process
 from pykstreams.processors.stores import store_of_class
@@ -73,7 +73,7 @@ class TableSuppress:
             if timestamp > stream_time:
                 stream_time = timestamp
             if drops_late and key.window.end <= stream_time - wait_ms:
-                drop(LATE_FOR_FINAL_RESULT)
+                drop(CLOSED_WINDOW)
                 return
             try:
                 raw = record_being_processed(current, store)
