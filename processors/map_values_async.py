@@ -135,7 +135,7 @@ class _Calls:
         return bool(self._finished)
 
     def start(self) -> None:
-        self._backoff_s = float(str(self._context.processing.app_configs["retry.backoff.ms"])) / 1000
+        self._backoff_s = self._context.config.retry_backoff_ms / 1000
         self._loop = self._operator.event_loop.acquire()
 
     def accept(self, key: object, value: object, timestamp: int, headers: Headers) -> None:

@@ -24,7 +24,7 @@ class FunctionContext(Protocol):
         ...
 
     def fail(self, error: Exception, key: object, value: object, timestamp: int, headers: Headers) -> None:
-        """Takes an exception of the function, with the record that it got; returns when it is to be dropped here."""
+        """Handles an exception of the function, with the record that it got; returns when it is to be dropped here."""
         ...
 
 

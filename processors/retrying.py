@@ -87,7 +87,7 @@ class _Trying:
         self._alarm_at: int | None = None
 
     def start(self) -> None:
-        """Takes up what waits from before."""
+        """Finds what waits from before."""
         self._buffer.follow(self._context.metadata)
         self._set_alarm()
 

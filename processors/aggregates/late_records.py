@@ -6,13 +6,8 @@ child of its own. Invariant: that child sees late records only, and no other chi
 
 from __future__ import annotations
 
-from typing import Final
-
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
-from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS
-
-LATE: Final = LATE_FOR_WINDOWS
 
 
 def late_outlet(context: OperatorContext, child: str | None) -> Forward | None:

@@ -16,9 +16,8 @@ from typing import Generic, TypeVar, cast
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import END_OF_TIME, Headers, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, SessionWindows, Window, Windowed
-from pykstreams.processors.aggregates.late_records import LATE
 from pykstreams.processors.aggregates.window_outlets import window_idle_time, window_outlets
-from pykstreams.processors.drop_reasons import NULL_KEY_TO_AGGREGATE
+from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS, NULL_KEY_TO_AGGREGATE
 from pykstreams.processors.process import Process
 from pykstreams.processors.stores import session_rows
 from pykstreams.state.interfaces.operator_stores import SessionRows
@@ -114,7 +113,7 @@ class SessionAggregate(Generic[K, V, VA]):
                 fail(error, key, value, timestamp, headers)
                 return
             if end < close:
-                drop(LATE)
+                drop(LATE_FOR_WINDOWS)
                 if late is not None:
                     late(key, value, timestamp, headers)
             elif emit is not None:

@@ -28,10 +28,9 @@ from typing import Generic, TypeVar
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import END_OF_TIME, Headers
 from pykstreams.core.windows import EmitStrategy, SlidingWindows, ends_too_late, in_window
-from pykstreams.processors.aggregates.late_records import LATE
 from pykstreams.processors.aggregates.window_aggregate import Aggregation
 from pykstreams.processors.aggregates.window_outlets import WindowOutlets, window_idle_time, window_outlets
-from pykstreams.processors.drop_reasons import NULL_TO_AGGREGATE
+from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS, NULL_TO_AGGREGATE
 from pykstreams.processors.emit_on_close import Closed
 from pykstreams.processors.process import Process
 from pykstreams.processors.stores import window_rows
@@ -115,7 +114,7 @@ class _Sliding(Generic[K, V, VA]):
             self.observed = timestamp
             self._close = timestamp - self._grace
         if timestamp + self._difference < self._close:
-            self._drop(LATE)
+            self._drop(LATE_FOR_WINDOWS)
             self._forward_late(key, value, timestamp, headers)
             return
         early = timestamp < self._difference
@@ -211,7 +210,7 @@ class _Sliding(Generic[K, V, VA]):
         key, value, timestamp, headers = record
         end = start + self._difference
         if end < self._close:
-            self._drop(LATE)
+            self._drop(LATE_FOR_WINDOWS)
             return False
         new = self._aggregator(key, value, old)
         time = timestamp if old is None or timestamp > stored else stored

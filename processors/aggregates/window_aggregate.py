@@ -16,10 +16,9 @@ from typing import Generic, TypeAlias, TypeVar, cast
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, TimeWindows, Window, Windowed, Windows, ends_too_late, in_window
-from pykstreams.processors.aggregates.late_records import LATE
 from pykstreams.processors.aggregates.stream_aggregate import owned_rows
 from pykstreams.processors.aggregates.window_outlets import window_idle_time, window_outlets
-from pykstreams.processors.drop_reasons import NULL_KEY_TO_AGGREGATE
+from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS, NULL_KEY_TO_AGGREGATE
 from pykstreams.processors.emit_on_close import Closed, EmitClosed
 from pykstreams.processors.idle_time import IdleTime
 from pykstreams.processors.process import Process
@@ -202,7 +201,7 @@ def _tumbling(
             if not add(key, value, timestamp, headers, start, end):
                 return
         else:
-            drop(LATE)
+            drop(LATE_FOR_WINDOWS)
             if late is not None:
                 late(key, value, timestamp, headers)
         if emit_closed is not None:
@@ -252,7 +251,7 @@ def _hopping(
                     return
                 taken = True
             else:
-                drop(LATE)
+                drop(LATE_FOR_WINDOWS)
         if late is not None and not taken:
             late(key, value, timestamp, headers)
         if emit_closed is not None:
@@ -303,7 +302,7 @@ def _in_any_windows(
                     return
                 taken = True
             else:
-                drop(LATE)
+                drop(LATE_FOR_WINDOWS)
         if late is not None and not taken:
             late(key, value, timestamp, headers)
         if emit_closed is not None:

@@ -81,7 +81,7 @@ class CompleteJoin(Generic[K, V1, V2, VR]):
                     found = read_joined(key, wanted[0][0], _LAST_TIME if end is None else end)
                     wanted = list(corrections(wanted, end, found))
                 else:
-                    drop(_TOO_LATE)
+                    drop(_BEFORE_HISTORY)
             except Exception as error:
                 fail(error, key, change, timestamp, headers)
                 return
@@ -129,7 +129,7 @@ def corrections(
 
 
 _LAST_TIME: Final = 2**63 - 1
-_TOO_LATE: Final = (
+_BEFORE_HISTORY: Final = (
     "the change of a joined row was replaced before all times that the joined table keeps, or the other table can be "
     "read at; give their stores a longer history retention if such changes matter"
 )

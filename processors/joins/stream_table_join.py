@@ -96,7 +96,7 @@ class StreamTableJoin(Generic[K, V, KO, VO]):
             try:
                 row = None if key is None else read(key, timestamp)
                 if row is None and drops_expired and key is not None:
-                    drop(_EXPIRED)
+                    drop(_HISTORY_EXPIRED)
                     return
                 other = None if row is None else row[0]
                 if other is None and not left:
@@ -176,7 +176,7 @@ def _known_rows(view: TableView[KO, VO], context: OperatorContext) -> ReadRowAsO
 
 
 _NULL = "the value of a record, or the key to join it by, is null"
-_EXPIRED = (
+_HISTORY_EXPIRED = (
     "the history of the table at the time of the record has expired; give its store a longer history retention if such "
     "records matter"
 )

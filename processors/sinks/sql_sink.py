@@ -10,12 +10,12 @@ Invariant: the task commits no offset in Kafka whose rows are not in the databas
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
-from pykstreams.core.errors import ConfigError, StreamsError
+from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Duration, Headers, duration_ms
@@ -118,11 +118,9 @@ class _Effects(Generic[K, V]):
         self._writing_since = 0
         self._outcomes: deque[Outcome] = deque()
         processing = context.processing
-        configs = processing.app_configs
+        config = context.config
         self._now_ms = processing.current_system_time_ms
-        timeout_ms = (
-            _number(configs, "task.timeout.ms") if sink.timeout is None else duration_ms(sink.timeout, "timeout")
-        )
+        timeout_ms = config.task_timeout_ms if sink.timeout is None else duration_ms(sink.timeout, "timeout")
         # a transaction may be tried for the whole time, and the last call of it may take its own time
         self._overdue_ms = timeout_ms + 2 * duration_ms(sink.call_timeout, "call_timeout")
         self._writer = SqlWriter(
@@ -133,8 +131,8 @@ class _Effects(Generic[K, V]):
             now_ms=self._now_ms,
             timeout_ms=timeout_ms,
             backoff=Backoff(
-                _number(configs, "retry.backoff.ms"),
-                max(_LONGEST_BACKOFF_MS, _number(configs, "retry.backoff.ms")),
+                config.retry_backoff_ms,
+                max(_LONGEST_BACKOFF_MS, config.retry_backoff_ms),
                 2.0,
                 0.2,
                 processing.task_id.partition,
@@ -183,7 +181,7 @@ class _Effects(Generic[K, V]):
         waiting.append(Effect(place, offset, key, value, timestamp, headers, raw, [row]))
 
     def forward_finished(self) -> None:
-        """Takes up what the writer says, and hands it the next batch; between two input records, so that the rows of
+        """Follows what the writer says, and hands it the next batch; between two input records, so that the rows of
         each are whole.
         """
         if self._outcomes:
@@ -219,10 +217,3 @@ class _Effects(Generic[K, V]):
             self._waiting.extendleft(reversed(left))
             self._current.raw = blamed.raw
             self._context.fail(error, blamed.key, blamed.value, blamed.timestamp, blamed.headers)
-
-
-def _number(configs: Mapping[str, object], key: str) -> int:
-    found = configs[key]
-    if not isinstance(found, int):
-        raise ConfigError(f"{key} is {found!r}; expected a number of ms")
-    return found

@@ -80,7 +80,7 @@ class SqlTransactions:
         self._has_table = False
 
     def claim(self, partition: TopicPartition) -> Claim:
-        """Takes a partition over; whoever had it before can write nothing for it any more."""
+        """Claims a partition; whoever had it before can write nothing for it any more."""
         table, mine = self._offsets, self._row_of(partition)
         try:
             self._create_table()

@@ -8,7 +8,6 @@ of one time keep the order in which they came.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Headers
@@ -17,8 +16,6 @@ from pykstreams.processors.process import Process
 from pykstreams.processors.stores import store_of_class
 from pykstreams.state.buffers.reorder_buffer import ReorderBuffer
 from pykstreams.state.layers.changelogging import record_being_processed
-
-LATE: Final = LATE_FOR_ORDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ class Reorder:
                 fail(error, key, value, timestamp, headers)
                 return
             if not on_time:
-                drop(LATE)
+                drop(LATE_FOR_ORDER)
                 return
             while (waited := take()) is not None:
                 try:

@@ -17,10 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from pykstreams.core.config import StreamsConfig
 from pykstreams.core.processor import Cancellable, OperatorContext, OperatorSupplier, PunctuationType
 from pykstreams.core.types import END_OF_TIME, Headers
-from pykstreams.processors.drop_reasons import EXPIRED
+from pykstreams.processors.drop_reasons import LATE_FOR_TIME_TO_LIVE
 from pykstreams.processors.process import Process
 from pykstreams.processors.stores import store_of_class, table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
@@ -101,14 +100,13 @@ class _Expiry:
         self._time_to_live = plan.time_to_live_ms
         by_stream = plan.clock is PunctuationType.STREAM_TIME
         self._now: Callable[[], int] = context.stream_time if by_stream else context.processing.current_system_time_ms
-        guarantee = context.processing.app_configs.get("processing.guarantee")
-        self._announces = guarantee != StreamsConfig.EXACTLY_ONCE_V2
+        self._announces = not context.config.exactly_once
         self._alarm: Cancellable | None = None
         self._alarm_at: int | None = None
         self._complete = False
 
     def start(self) -> None:
-        """Takes up the rows that are there."""
+        """Finds the rows that are there."""
         index = self._index
         index.begin(self._context.processing.current_system_time_ms())
         self._complete = index.first() is not None and self._context.metadata.get(self._plan.index) is not None
@@ -126,7 +124,7 @@ class _Expiry:
                 self._context.fail(error, key, value, timestamp, headers)
                 return
             if expired:
-                self._context.drop(EXPIRED)
+                self._context.drop(LATE_FOR_TIME_TO_LIVE)
                 return
         self._table(key, value, timestamp, headers)
 

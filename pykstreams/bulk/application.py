@@ -141,8 +141,5 @@ class _GivenTopics:
     def create_topics(self, topics: Iterable[TopicSpec]) -> None:
         """Nothing is made."""
 
-    def grow_topic(self, topic: str, partitions: int) -> None:
-        """Nothing is made."""
-
     def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         return {}

@@ -175,9 +175,7 @@ def _steps(
 ) -> Steps:
     if engine == "local":
         return LocalSteps(processes if isinstance(application.named, str) else 1)
-    if engine == "spark":
-        return SparkSteps(spark, modules)
-    raise ConfigError(f"engine is {engine!r}; expected 'spark' or 'local'")
+    return SparkSteps(spark, modules)
 
 
 def _check(

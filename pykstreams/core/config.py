@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.references import load_reference
-from pykstreams.core.settings.clients import ClientKind, client_settings, ownership_problems
+from pykstreams.core.settings.clients import ClientKind, client_settings, is_exactly_once, ownership_problems
 from pykstreams.core.settings.keys import (
     CLIENT_TAG_PREFIX,
     EOS_COMMIT_INTERVAL_MS,
@@ -164,7 +164,6 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
     state_cleanup_dir_max_age_ms = _Setting[int]("state.cleanup.dir.max.age.ms")
     state_dir = _Setting[Path]("state.dir", Path)
     statestore_cache_max_bytes = _Setting[int]("statestore.cache.max.bytes")
-    task_coordination = _Setting[str]("task.coordination")
     task_timeout_ms = _Setting[int]("task.timeout.ms")
     topology_optimization = _Setting[str]("topology.optimization")
     windowstore_changelog_additional_retention_ms = _Setting[int]("windowstore.changelog.additional.retention.ms")
@@ -184,7 +183,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         originals = _read(given or {}, kwargs, problems)
         values = {key.name: key.default for key in KEYS.values() if key.default is not REQUIRED}
         values.update(originals)
-        if values["processing.guarantee"] == "exactly_once_v2" and "commit.interval.ms" not in originals:
+        if is_exactly_once(values) and "commit.interval.ms" not in originals:
             values["commit.interval.ms"] = EOS_COMMIT_INTERVAL_MS
         problems.extend(ownership_problems(values, originals))
         problems.extend(_tag_problems(values))

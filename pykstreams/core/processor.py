@@ -20,6 +20,7 @@ from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
 
 if TYPE_CHECKING:
+    from pykstreams.core.config import StreamsConfig
     from pykstreams.core.metrics import StreamsMetrics
 
 T = TypeVar("T")
@@ -288,6 +289,11 @@ class OperatorContext(Protocol):
     @property
     def processing(self) -> ProcessingContext:
         """The context of user code at this node."""
+        ...
+
+    @property
+    def config(self) -> StreamsConfig:
+        """The configuration."""
         ...
 
     @property

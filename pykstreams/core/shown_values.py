@@ -24,13 +24,8 @@ def hide_values(owner: object) -> None:
 
 
 def show_values(owner: object) -> None:
-    """Takes back what ``hide_values`` did for that owner; nothing happens if it did nothing."""
+    """Undoes what ``hide_values`` did for that owner; nothing happens if it did nothing."""
     _hiding.discard(id(owner))
-
-
-def are_hidden() -> bool:
-    """Whether an application of this process hides values."""
-    return bool(_hiding)
 
 
 def shown(value: object) -> str:

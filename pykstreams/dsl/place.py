@@ -39,7 +39,7 @@ class Place:
         self.graph.note_serdes(self.name, self.key_serde, self.value_serde)
 
     def shown_as(self, face: str) -> str:
-        """What stands for it as a stream or table in the script: its processor, and the types where they are known."""
+        """Returns the text for a stream or table of the script: its processor, and the types where they are known."""
         parts = [name for serde in (self.key_serde, self.value_serde) if (name := _type_of(serde))]
         types = f"[{', '.join(parts)}]" if len(parts) == 2 else ""
         return f"<{face}{types} {self.name}>"

@@ -24,7 +24,7 @@ from pykstreams.http.problems import ProblemError
 from pykstreams.http.questions import fragment
 from pykstreams.http.route import JSON, HttpRoute, json_response
 from pykstreams.http.routing import Answer, Routing, parts_json
-from pykstreams.http.served import Served
+from pykstreams.http.served_application import ServedApplication
 from pykstreams.http.store_routes import STORE_ROUTES, StoreRoute
 from pykstreams.runtime.queries.catalog import StoreDescription
 from pykstreams.runtime.queries.metadata import StreamsMetadata
@@ -34,7 +34,7 @@ MetricsText = Callable[[], tuple[bytes, str]]
 
 
 def app(
-    streams: Served,
+    streams: ServedApplication,
     *,
     options: HttpOptions | None = None,
     metrics: MetricsText | None = None,
@@ -57,7 +57,7 @@ class HttpApp:
 
     def __init__(
         self,
-        streams: Served,
+        streams: ServedApplication,
         options: HttpOptions,
         metrics: MetricsText | None,
         partitioners: Mapping[str, AnyPartitioner],

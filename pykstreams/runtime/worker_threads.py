@@ -80,11 +80,11 @@ class WorkerThreads:
             return self._launch(number)
 
     def remove(self, timeout_s: float | None) -> str | None:
-        """Has one worker commit, give its tasks up and leave the group, and waits for its end; returns its name.
+        """Ends one worker: it commits, gives its tasks up and leaves the group. Returns its name.
 
-        It is the one that has worked longest, but never the one that asks as long as there is another one: that one
-        could not be waited for, and nor can any other by a worker that is about to go itself. ``None``: all are about
-        to go. ``TimeoutError``: it did not end in time, and goes on ending.
+        It is the worker that has worked longest; a worker that calls this itself comes last. ``None``: all workers are
+        ending already. Waits until it has ended, unless the caller is that worker, or a worker that is ending itself.
+        ``TimeoutError``: it did not end in time, and goes on ending.
         """
         with self._changed:
             asking = self._current

@@ -162,10 +162,10 @@ class BatchingStateRestoreCallback(ABC):
 
     @abstractmethod
     def restore_all(self, records: Sequence[tuple[bytes, bytes | None]]) -> None:
-        """Takes keys and values of the changelog, in its order; a value of ``None`` deletes."""
+        """Puts keys and values of the changelog, in its order; a value of ``None`` deletes."""
 
     def restore(self, key: bytes, value: bytes | None) -> None:
-        """Takes one."""
+        """Puts one."""
         self.restore_all([(key, value)])
 
     __call__ = restore

@@ -153,7 +153,7 @@ def _record_differences(want: TestRecord[K, V], have: TestRecord[K, V]) -> Itera
 
 
 def _key(record: TestRecord[K, V]) -> str:
-    """What records are aligned by; equal records have the same."""
+    """The key by which records are aligned; equal records have the same."""
     return repr((record.key, record.value, record.timestamp, record.headers))
 
 

@@ -43,7 +43,7 @@ class NoKafkaError(Exception):
 
 
 class Machine(Protocol):
-    """What is asked of the machine that tests run on."""
+    """The questions to the machine that tests run on."""
 
     def run(self, command: Sequence[str], timeout_s: float) -> str | None:
         """Runs a program and returns what it prints; ``None`` where it is missing or fails."""

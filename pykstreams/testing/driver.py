@@ -117,7 +117,6 @@ class TopologyTestDriver:
         self._collector = RecordCollector(
             self._producer,
             config=self._config,
-            metrics=self._metrics,
             partition_count=self._topics.partition_count,
             one_record_at_a_time=partitions == 1,
         )
@@ -351,7 +350,7 @@ class TopologyTestDriver:
 
     def _make_folder(self) -> tempfile.TemporaryDirectory[str]:
         """A folder of its own, below ``state.dir`` where that was set."""
-        parent = Path(str(self._config["state.dir"])) if "state.dir" in self._config.originals else None
+        parent = self._config.state_dir if "state.dir" in self._config.originals else None
         if parent is not None:
             parent.mkdir(parents=True, exist_ok=True)
         return tempfile.TemporaryDirectory(prefix="topology-test-driver-", dir=parent, ignore_cleanup_errors=True)

@@ -14,6 +14,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.metrics.built_in.tasks import DROPPED_TOTAL, GROUP
 from pykstreams.core.names import changelog_name
 from pykstreams.core.processor import (
     CurrentRecord,
@@ -283,6 +284,9 @@ class _MockStoreContext:
 
     def changelog(self, store_name: str) -> ChangelogWriter | None:
         return None
+
+    def count_late(self, store_name: str) -> None:
+        self.metrics.counter(DROPPED_TOTAL, GROUP, task_id=str(self.task_id)).add()
 
     def changelog_topic(self, store_name: str) -> str:
         return changelog_name(self.application_id, store_name)

@@ -51,7 +51,7 @@ class _JoinBounds(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StepFacts:
-    """What is known of a step; ``tables`` are the stores of the tables that it reads."""
+    """The known facts of a step; ``tables`` are the stores of the tables that it reads."""
 
     functions: tuple[str, ...] = ()
     windows: str | None = None

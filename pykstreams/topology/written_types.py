@@ -1,4 +1,4 @@
-"""What a topology reads, writes and keeps, by the types of its keys and values."""
+"""The topics and stores of a topology with the types of their keys and values."""
 
 from __future__ import annotations
 

@@ -27,6 +27,8 @@ from pykstreams import (
     TopicPartition,
 )
 from pykstreams.query import KeyQuery, Position, PositionBound
+from pykstreams.runtime.clients.coordinator_requests import MemberOf
+from pykstreams.runtime.clients.group_coordinator import GroupCoordinator
 from tests.brokers.producers import producer_in_order
 from tests.brokers.records import counts_by_key, partition_of, records_of
 
@@ -35,6 +37,7 @@ pytestmark = pytest.mark.slow
 TEXT = Serdes.string()
 PARTITIONS, KEYS = 4, [f"key-{number}" for number in range(40)]
 SESSION_MS = 6_000
+HEARTBEAT_MS = 1_000
 PATIENCE_S = 60.0
 LEAVE, REMAIN = GroupMembershipOperation.LEAVE_GROUP, GroupMembershipOperation.REMAIN_IN_GROUP
 
@@ -131,6 +134,24 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def count_heartbeats(monkeypatch: pytest.MonkeyPatch) -> list[MemberOf]:
+    """Has heartbeats of this process noted in the list that is returned, when the group has taken them."""
+    noted: list[MemberOf] = []
+    heartbeat = GroupCoordinator.heartbeat
+
+    def noting(coordinator: GroupCoordinator, member: MemberOf) -> None:
+        heartbeat(coordinator, member)
+        noted.append(member)
+
+    monkeypatch.setattr(GroupCoordinator, "heartbeat", noting)
+    return noted
+
+
+def polls(streams: KafkaStreams) -> float:
+    """How often the workers have polled."""
+    return sum(float(one.value) for name, one in streams.metrics().items() if name.name == "poll-total")
+
+
 def test_workers_come_and_go_under_load_and_every_record_counts_once(shop: Shop) -> None:
     streams = shop.instance()
     streams.start()
@@ -160,8 +181,11 @@ def test_workers_come_and_go_under_load_and_every_record_counts_once(shop: Shop)
     assert len(tasks) == len(set(tasks)) == PARTITIONS
 
 
-def test_a_pause_longer_than_the_session_keeps_members_and_tasks_and_loses_nothing(shop: Shop) -> None:
-    streams = shop.instance()
+def test_a_pause_longer_than_the_session_keeps_members_and_tasks_and_loses_nothing(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heartbeats = count_heartbeats(monkeypatch)
+    streams = shop.instance(settings={"consumer.heartbeat.interval.ms": HEARTBEAT_MS})
     states: list[State] = []
     streams.start()
     shop.send(1)
@@ -169,9 +193,11 @@ def test_a_pause_longer_than_the_session_keeps_members_and_tasks_and_loses_nothi
     members = shop.members()
     streams.state_listener = lambda new, old: states.append(new)
     streams.pause()
-    time.sleep(0.2)
+    polled = polls(streams)
+    wait_until(lambda: polls(streams) >= polled + 2)  # of which the second is of a turn that has seen the pause
     shop.send(1)
-    time.sleep(SESSION_MS / 1000 + 1)
+    enough = len(heartbeats) + SESSION_MS // HEARTBEAT_MS + 2
+    wait_until(lambda: len(heartbeats) >= enough)
 
     assert shop.members() == members
     assert shop.results() == {key: [1] for key in KEYS}

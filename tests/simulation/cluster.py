@@ -154,7 +154,6 @@ class Cluster:
         return RecordCollector(
             producer,
             config=self.config,
-            metrics=self.metrics,
             partition_count=lambda topic: self.counts[topic],
             holds_changelogs=True,
         )

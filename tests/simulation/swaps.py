@@ -148,7 +148,7 @@ class Producer:
         self.transaction = Transaction()
         self._brokers.open.append(self.transaction)
 
-    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
+    def commit(self, offsets: Offsets, group_metadata: bytes) -> None:
         worker, transaction = self._worker, self.transaction
         assert transaction is not None
         self.flush()
@@ -497,7 +497,7 @@ class SimulatedWorker:
             self.member.revoke(going)
         self._brokers.owners = {task: one for task, one in self._brokers.owners.items() if one is not self}
         self._brokers.owners.update(dict.fromkeys(tasks, self))
-        self.member.changes = [Assignment(1, tasks, self._layout)]
+        self.member.changes = [Assignment(tasks, self._layout)]
 
     def load(self, generation: Generation) -> None:
         self.loaded = True
@@ -530,7 +530,6 @@ class SimulatedWorker:
         return RecordCollector(
             raw,
             config=self._config,
-            metrics=StreamsMetrics(),
             partition_count=lambda topic: self._brokers.counts.get(topic, 0),
             **more,
         )

@@ -74,9 +74,7 @@ class Machine:
             sorted(inputs),
             config=run.config,
             clock=run.clock,
-            collector=RecordCollector(
-                Nowhere(), config=run.config, metrics=StreamsMetrics(), partition_count=run.brokers.counts.__getitem__
-            ),
+            collector=RecordCollector(Nowhere(), config=run.config, partition_count=run.brokers.counts.__getitem__),
             cache=RecordCache(0),
             directory=self.directory.task_dir(task_id),
             metrics=StreamsMetrics(),

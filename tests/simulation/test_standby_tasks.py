@@ -127,9 +127,7 @@ class StandbyRun:
         directory = StateDirectory(self.copy_machine, "shop", clock=self.clock)
 
         def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets) -> Task:
-            collector = RecordCollector(
-                Nowhere(), config=self.config, metrics=StreamsMetrics(), partition_count=self.brokers.counts.__getitem__
-            )
+            collector = RecordCollector(Nowhere(), config=self.config, partition_count=self.brokers.counts.__getitem__)
             return Task(
                 task_id,
                 self.plan.subtopologies[0],

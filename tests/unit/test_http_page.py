@@ -8,7 +8,7 @@ from pathlib import Path
 from pykstreams.http import HttpOptions, app
 from pykstreams.http.problems import problem_kinds
 from tests.docs.pages import Page
-from tests.unit.http.served import Streams
+from tests.unit.http.served_application import Streams
 from tests.unit.http.test_store_routes import table
 from tests.unit.runtime.queries.queried import Application
 

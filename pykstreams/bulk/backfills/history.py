@@ -15,7 +15,6 @@ import pyarrow as pa
 from pykstreams.bulk.application import Application
 from pykstreams.bulk.backfills.records import RECORDS, SENT, headers_of, packed
 from pykstreams.bulk.sources.rows import RowReader
-from pykstreams.bulk.sources.sources import KafkaTopic
 from pykstreams.bulk.sources.store_bootstrap import Column, Row, StoreBootstrap
 from pykstreams.bulk.sources.topic_parts import COLUMNS, TopicPart
 from pykstreams.core.errors import ConfigError, StreamsError
@@ -268,13 +267,8 @@ class TopicRecords:
 
 
 def as_history(given: object) -> TopicHistory:
-    """Takes a bare source for a history with the usual columns."""
+    """Returns a bare source as a history with the usual columns."""
     return given if isinstance(given, TopicHistory) else TopicHistory(given)
-
-
-def is_topic(history: TopicHistory) -> bool:
-    """Whether it is read from the brokers."""
-    return isinstance(history.source, KafkaTopic)
 
 
 def _origin(task: str) -> int:

@@ -64,7 +64,7 @@ class SentRecords:
         timestamp: int | None = None,
         headers: object = None,
     ) -> None:
-        """Takes a record; without a timestamp it gets the time of day."""
+        """Keeps a record; without a timestamp it gets the time of day."""
         if topic in self._unwanted:
             return
         file = self._topics.get(topic)

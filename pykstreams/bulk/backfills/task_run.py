@@ -92,7 +92,6 @@ class _TaskRun:
         self._collector = RecordCollector(
             self._sent,
             config=config,
-            metrics=metrics,
             partition_count=step.partition_count,
             partition_for_key=partition_for_key,
         )

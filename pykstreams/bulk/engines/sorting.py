@@ -42,7 +42,7 @@ class SortedRuns:
         return self._bytes
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Takes a batch."""
+        """Adds a batch."""
         self._waiting.append(batch)
         self._bytes += batch.nbytes
         if self._bytes >= self._limit:
@@ -118,7 +118,7 @@ class _Run:
         return self._row(self._batch.num_rows - 1)
 
     def up_to(self, bound: tuple[object, ...]) -> Iterator[pa.RecordBatch]:
-        """Takes the rows up to, and with, a bound; none of later batches, unless they are not beyond it."""
+        """Yields the rows up to, and with, a bound, and goes on behind them."""
         while self.is_open:
             low, high = self._at, self._batch.num_rows
             while low < high:
@@ -135,7 +135,7 @@ class _Run:
             self._advance()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """Takes everything."""
+        """Yields all rows that are left."""
         while self.is_open:
             yield self._batch
             self._advance()

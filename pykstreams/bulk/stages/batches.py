@@ -72,7 +72,7 @@ class EncodedColumns:
         order: int = 0,
         reason: str | None = None,
     ) -> None:
-        """Takes one row."""
+        """Adds one row."""
         if headers:
             self.headers[len(self.tasks)] = pack_headers(headers)
         if reason is not None:

@@ -209,7 +209,7 @@ class _Rejects:
 
 
 class _Refusals:
-    """Takes the rows that a fold cannot take."""
+    """Notes the rows that a fold cannot take."""
 
     def __init__(self, job: StoreJob, share: Share, attempt: str, report: StageReport) -> None:
         self._job, self._report = job, report

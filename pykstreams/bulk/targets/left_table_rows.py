@@ -181,7 +181,7 @@ class _NotedSubscriptions:
         return iter(())
 
     def take(self) -> list[ChangelogRow]:
-        """Takes the rows that were put since the last call."""
+        """Removes and returns the rows that were put since the last call."""
         rows, self._rows = self._rows, []
         return rows
 

@@ -86,6 +86,9 @@ class OfflineStoreContext:
     def changelog(self, store_name: str) -> ChangelogWriter:
         return self._log
 
+    def count_late(self, store_name: str) -> None:
+        """Nobody needs to be notified."""
+
     def changelog_topic(self, store_name: str) -> str:
         return self._place.serde_topic
 
@@ -114,6 +117,7 @@ class OfflineNode:
     ) -> None:
         self.node = name
         self.processing: Any = _Processing(config, task_id)
+        self.config = config
         self.current = CurrentRecord(_no_record)
         self.current.raw = (None, 0, ())
         self.forward: Forward = _nowhere if forward is None else forward
@@ -165,7 +169,7 @@ class OfflineNode:
         raise StreamsError(f"operator {self.node} forwards records later; it cannot be run while state is built")
 
     def limit_intake(self, room: Callable[[], int]) -> None:
-        """Takes all that there is."""
+        """Limits nothing: all that there is is read."""
 
     def watch_input(self) -> Callable[[], int | None]:
         """Is never idle."""

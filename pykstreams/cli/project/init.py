@@ -28,7 +28,7 @@ FILES: Final = {
 """The templates, and the files that are made of them."""
 
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-"""What topics, containers and Kubernetes all take as a name."""
+"""The names that topics, containers and Kubernetes all take."""
 
 
 @click.command()

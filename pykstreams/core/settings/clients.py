@@ -30,6 +30,7 @@ from pykstreams.core.settings.keys import (
     TOPIC_PREFIX,
 )
 from pykstreams.core.settings.librdkafka_keys import LIBRDKAFKA_KEYS, Kind, Scope, canonical_name
+from pykstreams.core.settings.names import ConfigNames
 from pykstreams.core.settings.parsing import shown
 
 TRANSACTION_TIMEOUT_MS = 10_000
@@ -87,7 +88,7 @@ def client_settings(
     :param explicit: the settings that the user gave.
     :param group_id: for consumers; restore and global consumers need one too, and never join its group.
     """
-    eos = settings["processing.guarantee"] == "exactly_once_v2"
+    eos = is_exactly_once(settings)
     client = _defaults(kind, eos)
     client.update(_shared(kind, settings, explicit))
     client.update(_users(kind, explicit))
@@ -106,9 +107,14 @@ def client_settings(
     return {name: _loaded(name, value) for name, value in client.items()}
 
 
+def is_exactly_once(settings: Mapping[str, object]) -> bool:
+    """Whether results, state and offsets are to be committed in one transaction, by all settings with their values."""
+    return settings["processing.guarantee"] == ConfigNames.EXACTLY_ONCE_V2
+
+
 def ownership_problems(settings: Mapping[str, object], explicit: Mapping[str, object]) -> Iterator[str]:
     """Yields what a user may not set, or not together; each as one sentence."""
-    eos = settings["processing.guarantee"] == "exactly_once_v2"
+    eos = is_exactly_once(settings)
     for name, value in explicit.items():
         prefix, client_name = _split(name)
         if client_name not in LIBRDKAFKA_KEYS or (not prefix and name in KEYS):

@@ -225,7 +225,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
         return self.left.place.graph
 
     def name(self, suffix: str, prefix: str) -> str:
-        """Takes the next name of a node or store."""
+        """Returns the next name of a node or store."""
         return self.graph.namer.suffixed(self.foreign.joined.name, suffix, prefix)
 
     def add_subscriptions(self) -> PlainRepartitionNode:

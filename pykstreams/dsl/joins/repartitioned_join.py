@@ -104,7 +104,7 @@ class _Names:
 
     @classmethod
     def taken(cls, namer: NodeNamer, name: str | None, prefix: str) -> _Names:
-        """Takes the names, in the order in which they are counted.
+        """Returns the next names, in the order in which they are counted.
 
         Names of topics and stores stay as they were when applications began with them: ``ship`` and ``referred`` stand
         for what the code calls repartitioned and right rows.

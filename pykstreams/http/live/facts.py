@@ -15,7 +15,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName
 from pykstreams.core.metrics.built_in import tasks as built_in
 from pykstreams.http.live.log_lines import LogLines
-from pykstreams.http.served import Served
+from pykstreams.http.served_application import ServedApplication
 from pykstreams.runtime.health import Health
 from pykstreams.runtime.queries.catalog import Role
 from pykstreams.runtime.queries.lags import LagInfo
@@ -39,7 +39,7 @@ _COUNTED = {
 class LiveFacts:
     """Gathers the facts of this instance; may be used from any thread."""
 
-    def __init__(self, streams: Served, log: LogLines, clock: Clock) -> None:
+    def __init__(self, streams: ServedApplication, log: LogLines, clock: Clock) -> None:
         self._streams = streams
         self._log = log
         self._clock = clock

@@ -18,7 +18,7 @@ from pykstreams.http.parameters import Given, Parameter
 from pykstreams.http.problems import ProblemError
 from pykstreams.http.route import HttpRoute, json_response
 from pykstreams.http.routing import Routing
-from pykstreams.http.served import Served
+from pykstreams.http.served_application import ServedApplication
 from pykstreams.runtime.membership.host_info import HostInfo
 
 INSTANCES: Final = Parameter("instances", "all asks the other instances of the group, too.", choices=("own", "all"))
@@ -40,7 +40,7 @@ _ASSETS: Final = {
 class LivePage:
     """The page and what it asks for; the page holds no data, so that it needs no token, and asks for one."""
 
-    def __init__(self, streams: Served, routing: Routing, clock: Clock) -> None:
+    def __init__(self, streams: ServedApplication, routing: Routing, clock: Clock) -> None:
         self._streams = streams
         self._routing = routing
         self._log = LogLines()

@@ -86,7 +86,6 @@ def uncounted(app: ApplicationParts, producer: Any, partition_count: Callable[[s
     return RecordCollector(
         producer,
         config=app.config,
-        metrics=StreamsMetrics(),
         partition_count=partition_count,
         partition_for_key=partition_for_key,
         takes_time_zero=False,

@@ -153,7 +153,6 @@ def _output(place: WorkerPlace, membership: Membership, purge: RepartitionPurge 
     return WorkerOutput(
         config=config,
         clock=app.clock,
-        metrics=place.metrics,
         partition_counts=PartitionCounts(app.admin.partition_counts, app.clock, config.metadata_max_age_ms),
         make_producer=lambda: WorkerProducer.open(
             app.supplier,

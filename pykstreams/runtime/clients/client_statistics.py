@@ -35,7 +35,7 @@ class ClientStatistics:
                 metrics.add_gauge(spec, self._gauge(_READ[name]), client_id=client_id)
 
     def __call__(self, text: str) -> None:
-        """Takes the statistics, as JSON."""
+        """Reads the statistics, which are JSON."""
         try:
             told = orjson.loads(text)
         except orjson.JSONDecodeError as error:

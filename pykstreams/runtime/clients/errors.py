@@ -16,7 +16,7 @@ meaning        what it says                                                     
 from __future__ import annotations
 
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -33,10 +33,15 @@ class Meaning(Enum):
     RECORD = "record"
 
 
+_Text: TypeAlias = str
+
+
 class ClientError(Protocol):
     """The used methods of ``confluent_kafka.KafkaError``."""
 
-    def name(self) -> str: ...
+    def name(self) -> _Text: ...
+
+    def str(self) -> _Text: ...
 
     def fatal(self) -> bool: ...
 
@@ -88,13 +93,18 @@ _PASSING = frozenset(
         "_OUTDATED",
     }
 )
+OUT_OF_CLASSIC_GROUP: Final = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"})
+"""A classic group has put its member out, or has gone on without it; it may join again."""
+OUT_OF_STREAMS_GROUP: Final = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"})
+"""The same of a streams group, which tells of an older epoch otherwise: the member may only be slow to hear of it."""
+INSTANCE_ID_TAKEN: Final = "FENCED_INSTANCE_ID"
+"""Another member has joined a classic group with the ``group.instance.id`` of this one."""
 _FENCED = frozenset(
     {
-        "ILLEGAL_GENERATION",
-        "UNKNOWN_MEMBER_ID",
-        "FENCED_INSTANCE_ID",
+        *OUT_OF_CLASSIC_GROUP,
+        *OUT_OF_STREAMS_GROUP,
+        INSTANCE_ID_TAKEN,
         "STALE_MEMBER_EPOCH",
-        "FENCED_MEMBER_EPOCH",
         "UNRELEASED_INSTANCE_ID",
         "PRODUCER_FENCED",
         "INVALID_PRODUCER_EPOCH",

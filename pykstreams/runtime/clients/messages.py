@@ -69,7 +69,7 @@ def taken(consumer: Consumer, timeout_s: float, count: int) -> list[Message]:
 
 
 def without_events(batch: list[Message], fetched: Fetched) -> list[Message]:
-    """Takes everything out that is no record, and notes it; raises what cannot be waited out."""
+    """Removes everything that is no record, and notes it; raises what cannot be waited out."""
     records: list[Message] = []
     for message in batch:
         error = message.error()

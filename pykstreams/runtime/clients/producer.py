@@ -40,7 +40,7 @@ _LOOK_UP_INTERVAL_S = 5.0
 
 
 class DeliveryFailures:
-    """Takes reports of failed deliveries, inside ``poll`` and ``flush``, and hands them to ``handler``.
+    """Receives reports of failed deliveries, inside ``poll`` and ``flush``, and hands them to ``handler``.
 
     The producer must be made with it, and who handles them needs the producer first: so the handler comes later.
     """
@@ -158,7 +158,7 @@ class WorkerProducer:
         except KafkaException as exception:
             raise self._broken_by("beginning a transaction", exception) from exception
 
-    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
+    def commit(self, offsets: Offsets, group_metadata: bytes) -> None:
         """Commits what was sent together with offsets, or raises ``TaskMigratedError``: then call ``abort``.
 
         It may have been committed nevertheless, when the answer of the cluster did not come. Then this producer is

@@ -37,7 +37,7 @@ class Complaints:
         self._last: str | None = None
 
     def __call__(self, error: KafkaError) -> None:
-        """Takes note; that all brokers are down follows from what was said before."""
+        """Notes it; that all brokers are down follows from what was said before."""
         if error.code() != _BROKERS_ARE_DOWN or self._last is None:
             self._last = error.str()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
@@ -13,6 +13,7 @@ from pykstreams.core.errors import ClusterError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.bounded import close_in_time
 from pykstreams.runtime.clients.errors import cluster_error
+from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _WAIT_S: Final = 1.0
 
 def read_partition(
     supplier: KafkaClientSupplier, config: StreamsConfig, place: TopicPartition, begin: int, end: int
-) -> Iterator[list[Message]]:
+) -> Iterator[list[RecordMessage]]:
     """Yields the records of a partition from ``begin`` up to, and without, ``end``, in batches.
 
     ``ClusterError`` where records from ``begin`` on are gone (retention), or where nothing comes for
@@ -43,7 +44,8 @@ def read_partition(
     )
     try:
         consumer.assign([KafkaTopicPartition(place.topic, place.partition, begin)])
-        yield from _read(consumer, place, end, config.request_timeout_ms / 1000)
+        read = _read(consumer, place, end, config.request_timeout_ms / 1000)
+        yield from cast("Iterator[list[RecordMessage]]", read)  # typed optional, set on records
     except KafkaException as exception:
         raise cluster_error(f"reading {place}", exception) from exception
     finally:

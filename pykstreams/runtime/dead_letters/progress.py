@@ -21,7 +21,7 @@ class Replayed:
     """The replayed offsets of one partition: ranges that do not touch, in order."""
 
     def __init__(self, offset: int = 0, text: str = "") -> None:
-        """Takes up what ``committed`` has given; ``StreamsError`` for the text of somebody else."""
+        """Goes on from what ``committed`` has given; ``StreamsError`` for the text of somebody else."""
         self._starts: list[int] = [0]
         self._ends: list[int] = [max(offset, 0)]
         for start, end in _ranges(text):

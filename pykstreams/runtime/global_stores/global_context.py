@@ -63,10 +63,21 @@ class GlobalProcessingContext(NodeProcessingContext):
 class GlobalStoreContext:
     """The context that global stores are opened with."""
 
-    __slots__ = ("_topics", "application_id", "cache", "config", "current", "metrics", "state_dir", "task_id")
+    __slots__ = (
+        "_dropped",
+        "_topics",
+        "application_id",
+        "cache",
+        "config",
+        "current",
+        "metrics",
+        "state_dir",
+        "task_id",
+    )
 
     def __init__(self, task: TaskState, topics: Mapping[str, str], cache: RecordCache) -> None:
         self._topics = topics
+        self._dropped = task.dropped
         self.application_id = task.application_id
         self.task_id = task.task_id
         self.state_dir = task.directory
@@ -78,6 +89,10 @@ class GlobalStoreContext:
     def changelog(self, store_name: str) -> ChangelogWriter | None:
         """Global stores have no changelog but the topic that feeds them."""
         return None
+
+    def count_late(self, store_name: str) -> None:
+        """Counts a record that a store does not put because it is late; the store warns."""
+        self._dropped.count(store_name, late=True)
 
     def changelog_topic(self, store_name: str) -> str:
         """The topic that feeds a store: serdes get it as their topic."""

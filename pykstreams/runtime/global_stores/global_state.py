@@ -22,9 +22,11 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import DamagedStoreError, ProcessorStateError, StoreEngineError, StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.metrics.built_in.tasks import DROPPED_TOTAL, GROUP
 from pykstreams.core.processor import CurrentRecord, OperatorSupplier
 from pykstreams.core.types import Decoder, Forward, Headers
 from pykstreams.processors.user import UserProcessor
+from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.global_stores.checkpoint import GlobalCheckpoint
 from pykstreams.runtime.global_stores.global_context import (
     GLOBAL_TASK,
@@ -109,21 +111,21 @@ class GlobalState:
         self._lock = _WatchfulLock(self._note_damage)
         self._directory = directory
         current = CurrentRecord(describe_record)
-        counter = metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(GLOBAL_TASK))
+        counter = metrics.counter(DROPPED_TOTAL, GROUP, task_id=str(GLOBAL_TASK))
         dropped = DroppedRecords(GLOBAL_TASK, counter, clock, lambda: current.context)
-        collector = RecordCollector(NoProducer(), config=config, metrics=metrics, partition_count=lambda _: 0)
+        collector = RecordCollector(NoProducer(), config=config, partition_count=lambda _: 0)
         self._state = TaskState(
-            GLOBAL_TASK,
-            config,
-            clock,
-            collector,
-            metrics,
-            directory,
-            current,
-            dropped,
-            GlobalFailures(config, collector, current, dropped),
-            PunctuationQueue(lambda *_: None),
-            PunctuationQueue(lambda *_: None),
+            task_id=GLOBAL_TASK,
+            config=config,
+            clock=clock,
+            collector=collector,
+            metrics=metrics,
+            directory=directory,
+            current=current,
+            dropped=dropped,
+            failures=GlobalFailures(config, collector, current, dropped),
+            stream_schedules=PunctuationQueue(lambda *_: None),
+            wall_clock_schedules=PunctuationQueue(lambda *_: None),
         )
         self._stores: dict[str, TaskStore] = {}
         self._views: dict[str, ReadOnlyStore] = {}
@@ -185,7 +187,7 @@ class GlobalState:
         self._start_processors()
 
     def update(self, messages: Sequence[Any]) -> None:
-        """Takes records of one partition, each through the processor of its store.
+        """Puts records of one partition, each through the processor of its store.
 
         An exception of a processor that no handler is asked about is raised as it is.
         """
@@ -210,7 +212,7 @@ class GlobalState:
                 self._took(last, taken)
 
     def restore(self, messages: Sequence[Any]) -> None:
-        """Takes records of one partition that were there before the start; those without key are passed over."""
+        """Puts records of one partition that were there before the start; those without key are passed over."""
         feed = self._feeds[messages[0].topic()]
         if not feed.plan.reprocesses:
             feed.store.restore(changelog_columns(messages))
@@ -283,7 +285,7 @@ class GlobalState:
             "processing.exception.handler.global.enabled to go on without such records"
         )
 
-    def _took(self, message: Any, count: int) -> None:
+    def _took(self, message: RecordMessage, count: int) -> None:
         self.offsets[TopicPartition(message.topic(), message.partition())] = message.offset() + 1
         self.uncommitted += count
 

@@ -29,7 +29,7 @@ from pykstreams.state.directory.disk_room import room_of
 
 log = logging.getLogger(__name__)
 
-Offsets: TypeAlias = Mapping[TopicPartition, int]
+OffsetByPartition: TypeAlias = Mapping[TopicPartition, int]
 
 _FETCH_S = 0.1
 _LOOK_S = 0.1
@@ -56,7 +56,7 @@ class _Message(Protocol):
 
 
 @dataclass(slots=True)
-class _Boot:
+class _Restoring:
     """A partition that is read to its end."""
 
     store: str
@@ -143,7 +143,7 @@ class GlobalThread:
         reader: TopicReader | None = None
         try:
             reader = self._make_reader()
-            self._bootstrap_whole(reader)
+            self._restore_whole(reader)
             self._ready.set()
             while not self._stopping.is_set():
                 self._turn(reader)
@@ -163,16 +163,16 @@ class GlobalThread:
         else:
             self._error = failure
 
-    def _bootstrap_whole(self, reader: TopicReader) -> None:
+    def _restore_whole(self, reader: TopicReader) -> None:
         """Begins once more, without them, when stores turn out to be damaged while they are read."""
         try:
-            self._bootstrap(reader)
+            self._restore_to_ends(reader)
         except DamagedStoreError as error:
             log.warning("global stores are opened again: %s", error)
             self._state.close()
-            self._bootstrap(reader)
+            self._restore_to_ends(reader)
 
-    def _bootstrap(self, reader: TopicReader) -> None:
+    def _restore_to_ends(self, reader: TopicReader) -> None:
         """Reads every partition up to the end that it has now."""
         state = self._state
         state.open()
@@ -190,11 +190,11 @@ class GlobalThread:
             state.start_anew()
         positions = {place: state.offsets.get(place, begins[place]) for place in places}
         state.offsets.update(positions)
-        left: dict[TopicPartition, _Boot] = {}
+        left: dict[TopicPartition, _Restoring] = {}
         for place, position in positions.items():
-            boot = left[place] = _Boot(state.store_of(place.topic), ends[place])
-            self._listener.on_restore_start(place, boot.store, position, boot.end)
-            if position >= boot.end:
+            restoring = left[place] = _Restoring(state.store_of(place.topic), ends[place])
+            self._listener.on_restore_start(place, restoring.store, position, restoring.end)
+            if position >= restoring.end:
                 self._finish(left, place)
         reader.assign(positions)
         began = self._clock.monotonic()
@@ -218,7 +218,7 @@ class GlobalThread:
             self._commit_at = self._clock.monotonic() + self._commit_s
             log.info("global stores %s are ready", ", ".join(map(repr, state.stores)))
 
-    def _ends_of(self, places: Collection[TopicPartition]) -> tuple[Offsets, Offsets] | None:
+    def _ends_of(self, places: Collection[TopicPartition]) -> tuple[OffsetByPartition, OffsetByPartition] | None:
         """The first and the last offsets of partitions, asked for until brokers answer; ``None``: stopped meanwhile."""
         while not self._stopping.is_set():
             try:
@@ -231,22 +231,22 @@ class GlobalThread:
                 return found
         return None
 
-    def _restore(self, batch: RestoreBatch, left: dict[TopicPartition, _Boot]) -> None:
+    def _restore(self, batch: RestoreBatch, left: dict[TopicPartition, _Restoring]) -> None:
         for place, messages in batch.runs.items():
             self._with_room(partial(self._restore_rest, place, messages))
-            if (boot := left.get(place)) is not None:
-                boot.total += len(messages)
+            if (restoring := left.get(place)) is not None:
+                restoring.total += len(messages)
                 last = messages[-1].offset()
                 assert last is not None
-                self._listener.on_batch_restored(place, boot.store, last, len(messages))
+                self._listener.on_batch_restored(place, restoring.store, last, len(messages))
         self._state.offsets.update(batch.positions)
         for place in list(left):
             if place in batch.at_end or batch.positions.get(place, -1) >= left[place].end:
                 self._finish(left, place)
 
-    def _finish(self, left: dict[TopicPartition, _Boot], place: TopicPartition) -> None:
-        boot = left.pop(place)
-        self._listener.on_restore_end(place, boot.store, boot.total)
+    def _finish(self, left: dict[TopicPartition, _Restoring], place: TopicPartition) -> None:
+        restoring = left.pop(place)
+        self._listener.on_restore_end(place, restoring.store, restoring.total)
 
     def _turn(self, reader: TopicReader) -> None:
         batch = reader.fetch(self._poll_s)

@@ -48,7 +48,7 @@ class KeyWatch:
         self._progress: dict[tuple[str, int], _Progress] = {}
 
     def follow(self, partitions: Mapping[str, int]) -> None:
-        """Takes the topics as they are now.
+        """Notes the topics as they are now.
 
         A topic that has got more partitions meanwhile is looked at no more: its older records lie by the old number.
         """
@@ -61,7 +61,7 @@ class KeyWatch:
                 self._samples.pop(topic, None)
 
     def look(self, place: tuple[str, int], messages: Sequence[Keyed]) -> None:
-        """Takes a batch of records of a partition, in the order in which they are read."""
+        """Looks at a batch of records of a partition, in the order in which they are read."""
         sample = self._samples.get(place[0])
         if sample is None:
             return

@@ -32,7 +32,7 @@ class GroupHosts:
         self._known: Mapping[HostInfo, HostPartitions] = {}
 
     def update(self, active: PartitionsOf, standby: PartitionsOf) -> None:
-        """Takes what an assignment says of all instances."""
+        """Notes what an assignment says of all instances."""
         self._known = {
             host: HostPartitions(active.get(host, _NONE), standby.get(host, _NONE))
             for host in sorted({*active, *standby}, key=lambda one: (one.host, one.port))

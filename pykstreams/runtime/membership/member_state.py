@@ -56,7 +56,7 @@ class MemberState:
         self._reported: Mapping[TaskId, int] = {}
 
     def begin(self) -> None:
-        """Takes part, before the member joins for the first time."""
+        """Adds the member, before it joins for the first time."""
         self._sums.add(self._member)
 
     def offset_sums(self) -> Mapping[TaskId, int]:
@@ -71,13 +71,13 @@ class MemberState:
         return self._reported
 
     def assigned(self, standby: Mapping[TaskId, frozenset[TopicPartition]], active: Collection[TaskId]) -> None:
-        """Takes an assignment: standby tasks, with the partitions that they read, and active ones."""
+        """Notes an assignment: standby tasks, with the partitions that they read, and active ones."""
         self._active = frozenset(active)
         if self._standbys is not None:
             self._standbys.assigned(self._member, standby, active)
 
     def end(self) -> None:
-        """Takes no part any more: the member does not come back."""
+        """Removes the member, which does not come back."""
         self.assigned({}, ())
         self._sums.remove(self._member)
 

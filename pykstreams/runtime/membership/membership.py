@@ -21,7 +21,6 @@ from pykstreams.runtime.topics.topic_admin import TopicLayout
 class Assignment:
     """All tasks that this worker owns from now on, of the topics as they were seen when they were given."""
 
-    incarnation: int
     active: frozenset[TaskId]
     layout: TopicLayout
 
@@ -29,8 +28,6 @@ class Assignment:
 @dataclass(frozen=True, slots=True)
 class Lost:
     """This worker owns nothing any more, and others may already work on its tasks."""
-
-    incarnation: int
 
 
 class ShutdownRequestedError(StreamsError):
@@ -48,7 +45,7 @@ class Membership(Protocol):
         ...
 
     def follow(self, layout: TopicLayout) -> None:
-        """Takes the topics, and so the tasks, as they are from now on."""
+        """Follows the topics, and so the tasks, as they are from now on."""
         ...
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:

@@ -47,7 +47,7 @@ class OffsetSums:
         self._members: dict[str, None] = {}
 
     def add(self, member: str) -> None:
-        """Takes a member, before it joins for the first time."""
+        """Adds a member, before it joins for the first time."""
         with self._lock:
             self._members[member] = None
 

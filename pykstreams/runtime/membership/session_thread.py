@@ -91,7 +91,7 @@ class SessionThread(Generic[EventT]):
             self.changed.notify_all()
 
     def withdraw(self, *kinds: type[EventT]) -> bool:
-        """Takes back events that the worker has not taken yet, of these kinds or of all; returns whether any were."""
+        """Withdraws events that the worker has not taken yet, of these kinds or of all; returns whether any were."""
         with self.changed:
             before = len(self._events)
             self._events = deque(event for event in self._events if kinds and not isinstance(event, kinds))
@@ -126,6 +126,8 @@ class SessionThread(Generic[EventT]):
                 with self.changed:
                     self.changed.wait_for(lambda: self._woken or self.is_stopping, min(patience_s, _LONGEST_WAIT_S))
         except BaseException as error:
-            log.exception("the session of the group ended by a mistake in it")
+            log.exception("the session of %s in the group ended by a mistake in it", self._thread.name)
+            ended = StreamsError(f"the session of {self._thread.name} in the group ended: {error!r}")
+            ended.__cause__ = error
             with self.changed:
-                self._refuse(StreamsError(f"the session of the group ended: {error!r}"))
+                self._refuse(ended)

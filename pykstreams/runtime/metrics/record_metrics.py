@@ -107,7 +107,7 @@ def _noting(forward: Forward, noted: list[int]) -> Forward:
 
 
 def _taken(noted: list[int]) -> list[int]:
-    """Takes what was noted; others may go on noting meanwhile."""
+    """Returns what was noted, and forgets it; others may go on noting meanwhile."""
     count = len(noted)
     taken = noted[:count]
     del noted[:count]

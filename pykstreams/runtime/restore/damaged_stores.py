@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 def set_store_aside(directory: StateDirectory, task_id: TaskId, error: DamagedStoreError) -> None:
-    """Takes a damaged store out of the folder of a task, whose lock is held and whose stores are closed.
+    """Moves a damaged store out of the folder of a task, whose lock is held and whose stores are closed.
 
     State that is based on a bootstrap is made from it again, since it may have rows that no changelog has.
     """

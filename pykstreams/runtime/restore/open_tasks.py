@@ -64,7 +64,7 @@ class OpenTasks:
         return max(0.0, self._due_at - self._clock.monotonic()) if self._tasks else None
 
     def add(self, task: TaskWithStores) -> None:
-        """Takes a task whose stores were opened, or left open by another."""
+        """Adds a task whose stores were opened, or left open by another."""
         self._written[task.id] = read_checkpoint(self._folder(task.id))
         self._tasks[task.id] = task
         self._write(task.id, task.state_offsets.flushed())

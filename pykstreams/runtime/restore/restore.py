@@ -15,11 +15,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
 from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.errors import ClusterUnavailableError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.restore.open_transactions import OpenTransactions
 from pykstreams.state.encoding.changelog_rows import ChangelogColumns
@@ -273,7 +274,7 @@ class Restorer:
         self._lost.clear()
         return [_setback_of(one, begins[one.place], ends[one.place]) for one in lost]
 
-    def _advance(self, one: Restoring, messages: Sequence[Any], position: int) -> None:
+    def _advance(self, one: Restoring, messages: Sequence[RecordMessage], position: int) -> None:
         """Restores a store up to a position, and finishes it where that is its end."""
         if messages:
             self._restore(one, messages)
@@ -288,7 +289,7 @@ class Restorer:
             one.uncommitted = 0
             one.store.commit(one.position)
 
-    def _restore(self, one: Restoring, messages: Sequence[Any]) -> None:
+    def _restore(self, one: Restoring, messages: Sequence[RecordMessage]) -> None:
         last = messages[-1].offset()
         if last >= one.end:
             messages = [message for message in messages if message.offset() < one.end]
@@ -366,13 +367,13 @@ def _garbage_collection_paused() -> Iterator[None]:
         gc.enable()
 
 
-def changelog_columns(messages: Sequence[Any]) -> ChangelogColumns:
+def changelog_columns(messages: Sequence[RecordMessage]) -> ChangelogColumns:
     """Rows as stores take them."""
     keys = list(map(type(messages[0]).key, messages))
     if None in keys:  # nothing that a changelog can hold; somebody else wrote it
         messages = [message for message, key in zip(messages, keys, strict=True) if key is not None]
         keys = [key for key in keys if key is not None]
-    return ChangelogColumns(keys, messages)
+    return ChangelogColumns(cast("list[bytes]", keys), messages)
 
 
 class Listeners(StateRestoreListener):

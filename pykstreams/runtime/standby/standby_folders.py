@@ -68,12 +68,12 @@ class StandbyFolders:
             return True
 
     def remove(self, task_id: TaskId) -> None:
-        """Takes out a standby that is closed."""
+        """Removes a standby that is closed."""
         with self._lock:
             del self.standbys[task_id]
 
     def replace(self, task_id: TaskId, stores: OpenStores, lock: FileLock) -> None:
-        """Takes out a standby that has left its stores open, which wait from now on."""
+        """Removes a standby that has left its stores open, which wait from now on."""
         with self._lock:
             self._left_open[task_id] = stores, lock
             del self.standbys[task_id]
@@ -84,7 +84,7 @@ class StandbyFolders:
             return [one.task for one in self.standbys.values() if one.is_open]
 
     def leave_open(self, task_id: TaskId, stores: OpenStores, lock: FileLock) -> None:
-        """Takes open stores, with the lock of their folder, to wait until somebody takes them up."""
+        """Keeps open stores, with the lock of their folder, until somebody takes them up."""
         with self._lock:
             self._left_open[task_id] = stores, lock
 

@@ -38,7 +38,7 @@ class StandbyPlan:
         self._committed: Offsets = {}
 
     def assigned(self, member: str, tasks: TasksWithInputs, active: Collection[TaskId] = ()) -> None:
-        """Takes the standby tasks of a member, in place of those that it had, and its active tasks."""
+        """Notes the standby tasks of a member, in place of those that it had, and its active tasks."""
         with self._lock:
             self._assigned = {**self._assigned, member: dict(tasks)}
             self._active = {**self._active, member: frozenset(active)}

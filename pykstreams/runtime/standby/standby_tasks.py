@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from pykstreams.core.clock import Clock
@@ -102,7 +102,7 @@ class StandbyTasks:
             self._thread.join()
 
     def assigned(self, member: str, tasks: TasksWithInputs, active: Collection[TaskId] = ()) -> None:
-        """Takes the standby tasks that a member was assigned, and the partitions that each of them reads.
+        """Notes the standby tasks that a member was assigned, and the partitions that each of them reads.
 
         They take the place of those that it had, and stay until it is assigned others: a member that leaves for good is
         to be assigned none. Call it before tasks are revoked, so that one which is to be a standby stays open.
@@ -128,7 +128,7 @@ class StandbyTasks:
         return not self._stopping and task_id in self._plan.wanted()
 
     def take(self, task_id: TaskId, stores: OpenStores, lock: FileLock) -> None:
-        """Takes the stores of a task that has ended in a worker, open as they are, with the lock of its folder."""
+        """Takes over the stores of a task that has ended in a worker, open as they are, with the lock of its folder."""
         self._folders.leave_open(task_id, stores, lock)
 
     def allow(self, task_id: TaskId) -> None:
@@ -194,11 +194,16 @@ class StandbyTasks:
         """Closes all standby tasks and everything else; on the thread, or without one."""
         self._close(list(self._folders.standbys.values()))
         self._folders.close_left_open(self._folders.waiting())
-        for close in (self._rounds.close, self._on_close, self._directory.close):
+        closed_in_order: Mapping[str, Callable[[], None]] = {
+            "the consumer of changelogs": self._rounds.close,
+            "metrics and committed offsets": self._on_close,
+            "the state directory": self._directory.close,
+        }
+        for what, close in closed_in_order.items():
             try:
                 close()
             except Exception:
-                log.exception("%s: something went wrong while it closed", self._name)
+                log.exception("%s: closing %s went wrong; the rest is closed", self._name, what)
 
     def _patience(self) -> float | None:
         """How long there is nothing to do; ``None``: until somebody wants something."""
@@ -219,7 +224,7 @@ class StandbyTasks:
         task = standby.task
         try:
             self._rounds.remove(task.id)
-            stores = task.release() if standby.is_open else None
+            stores = task.hand_over() if standby.is_open else None
             if stores is not None:
                 self._tell_end(task.id, SuspendReason.PROMOTED)
         except Exception:

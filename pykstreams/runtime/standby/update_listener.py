@@ -96,7 +96,7 @@ class UpdateNotices(StateRestoreListener):
         self._updates: dict[TopicPartition, _Update] = {}
 
     def add(self, task_id: TaskId, stores: Mapping[TopicPartition, FollowedStoreName]) -> None:
-        """Takes the stores of a standby task that has been opened."""
+        """Adds the stores of a standby task that has been opened."""
         self._updates.update({place: _Update(task_id, store.name) for place, store in stores.items()})
 
     def remove(self, task_id: TaskId, reason: SuspendReason) -> None:

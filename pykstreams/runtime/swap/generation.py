@@ -147,7 +147,7 @@ class Generation:
         return {name: files.observed_time for name, files in self.bootstrap.manifest.task_files(task_id).items()}
 
     def report(self, worker: str, waiting: frozenset[TaskId]) -> None:
-        """Takes the report of a worker, all of whose tasks run: which of them are still to be swapped."""
+        """Notes the report of a worker, all of whose tasks run: which of them are still to be swapped."""
         if self._waiting.get(worker) != waiting:
             with self._changed:
                 self._waiting[worker] = waiting

@@ -30,7 +30,7 @@ class Nowhere:
     """A producer for the shadow's task: nothing is sent."""
 
     def produce(self, *_: object, **__: object) -> None:
-        """Takes a record, and forgets it."""
+        """Drops a record."""
 
     def poll(self, timeout_s: float, /) -> int:
         return 0
@@ -44,6 +44,6 @@ class _DeadEnd:
 
     def build(self, context: Any) -> Forward:
         def nothing(key: Any, value: Any, timestamp: int, headers: Headers) -> None:
-            """Takes a row that the live task has forwarded."""
+            """Drops a row that the live task has forwarded."""
 
         return nothing

@@ -8,10 +8,12 @@ Invariant: between ``begin`` and ``commit`` nobody who reads only what is commit
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
+from pykstreams.runtime.clients.errors import ClientError
+from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import DeliveryFailures
 from pykstreams.state.interfaces.store import ChangelogWriter
@@ -29,7 +31,7 @@ class SwapProducer(Protocol):
 
     def begin(self) -> None: ...
 
-    def commit(self, offsets: Offsets, group_metadata: Any) -> None: ...
+    def commit(self, offsets: Offsets, group_metadata: bytes) -> None: ...
 
     def abort(self) -> bool: ...
 
@@ -37,7 +39,7 @@ class SwapProducer(Protocol):
 class SwapCollector(Protocol):
     """The methods of a collector that swaps call."""
 
-    def delivery_failed(self, error: Any, message: Any) -> None: ...
+    def delivery_failed(self, error: ClientError | None, message: RecordMessage) -> None: ...
 
     def changelog_writer(self, task_id: TaskId, store: str, topic: str, partition: int) -> ChangelogWriter: ...
 
@@ -77,7 +79,7 @@ class SwapOutput:
         """Waits until everything is delivered; raises the error for what was not."""
         self._open[1].flush()
 
-    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
+    def commit(self, offsets: Offsets, group_metadata: bytes) -> None:
         """Commits what was written together with offsets.
 
         Whatever error is raised, nobody knows whether it was committed: ask the group.

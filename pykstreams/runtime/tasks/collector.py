@@ -27,11 +27,12 @@ from pykstreams.core.handlers import (
 )
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId
-from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import ProducerRecord
 from pykstreams.core.types import Headers
-from pykstreams.runtime.clients.errors import Meaning, meaning_of
+from pykstreams.runtime.clients.errors import ClientError, Meaning, meaning_of
+from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
+from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.held_changelogs import MOST_HELD, HeldChangelogs
 from pykstreams.state.interfaces.store import ChangelogWriter
 
@@ -103,7 +104,6 @@ class RecordCollector:
         producer: Producer,
         *,
         config: StreamsConfig,
-        metrics: StreamsMetrics,
         partition_count: Callable[[str], int],
         partition_for_key: Callable[[bytes, int], int] = partition_for_key,
         takes_time_zero: bool = True,
@@ -120,11 +120,11 @@ class RecordCollector:
         self._held = HeldChangelogs() if holds_changelogs else None
         self._producer = producer
         self._handler = config.production_exception_handler
-        self._metrics = metrics
         self.partition_count = partition_count
         self._writers: dict[tuple[str | None, int], dict[TaskId, str]] = {}
         self._stores: dict[tuple[str, int], TaskId] = {}
         """Whose stores are logged to which partitions."""
+        self._dropped: dict[TaskId, DroppedRecords] = {}
         self._error: StreamsError | None = None
         self.broken = False
         """Whether the producer can take nothing any more, so that another must be made."""
@@ -133,12 +133,17 @@ class RecordCollector:
         """Notes which node of which task writes to a topic (``None``: to topics chosen per record)."""
         self._writers.setdefault((topic, partition), {})[task_id] = node
 
+    def count_drops(self, task_id: TaskId, dropped: DroppedRecords) -> None:
+        """Notes where records of a task are counted that the production exception handler lets go."""
+        self._dropped[task_id] = dropped
+
     def forget(self, task_id: TaskId) -> None:
         """Removes what was registered for a task that closes."""
         for writers in list(self._writers.values()):  # tasks close on the state updater's thread; others register
             writers.pop(task_id, None)
         for place in [place for place, owner in list(self._stores.items()) if owner == task_id]:
             del self._stores[place]
+        self._dropped.pop(task_id, None)
         if self._held is not None:
             self._held.forget(task_id)
 
@@ -249,14 +254,14 @@ class RecordCollector:
         )
 
     def refused(self, error: Exception, record: ProducerRecord) -> None:
-        """Takes an exception of ``produce`` itself, such as a message that is too large.
+        """Judges an exception of ``produce`` itself, such as a message that is too large.
 
         Anything but an error of the client is a programming error and is raised.
         """
         self._failed(_client_error(error), record)
 
-    def delivery_failed(self, error: Any, message: Any) -> None:
-        """Takes the report of a record that the brokers did not take; an ``error`` of ``None`` is no failure."""
+    def delivery_failed(self, error: ClientError | None, message: RecordMessage) -> None:
+        """Judges the report of a record that the brokers did not take; an ``error`` of ``None`` is no failure."""
         if error is None:
             return
         record = ProducerRecord(
@@ -306,13 +311,13 @@ class RecordCollector:
         """Drops the error that is kept, when its tasks have been closed or a transaction was aborted."""
         self._error = None
 
-    def _failed(self, error: Any, record: ProducerRecord) -> None:
+    def _failed(self, error: ClientError, record: ProducerRecord) -> None:
         if failure := self._in_question(error, record):
             self._ask(failure, record)
 
-    def _in_question(self, error: Any, record: ProducerRecord) -> DeliveryError | None:
+    def _in_question(self, error: ClientError, record: ProducerRecord) -> DeliveryError | None:
         """Returns the failure if it is up to the handler; keeps one that is not."""
-        name, meaning = str(error.name()), meaning_of(error)
+        name, meaning = error.name(), meaning_of(error)
         self.broken |= meaning in _PRODUCER_IS_LOST
         if self._error is not None or name in _PURGED:
             return None
@@ -326,9 +331,9 @@ class RecordCollector:
             return failure
         return None
 
-    def _failure(self, error: Any, record: ProducerRecord, *, retriable: bool) -> DeliveryError:
+    def _failure(self, error: ClientError, record: ProducerRecord, *, retriable: bool) -> DeliveryError:
         """Puts into words what was not delivered, and what to do."""
-        name = str(error.name())
+        name = error.name()
         task_id, node = self._writer_of(record)
         what = f"record to {record.topic} from {node}"
         if self._is_logged(record):
@@ -343,7 +348,7 @@ class RecordCollector:
             text,
             name=name,
             retriable=retriable,
-            fatal=bool(error.fatal()),
+            fatal=error.fatal(),
             task_id=task_id,
         )
 
@@ -380,8 +385,9 @@ class RecordCollector:
             self._keep(failure, None)
         elif goes_on:
             log.warning("%s; the production exception handler goes on without it", failure)
-            for writer in writers:
-                self._metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(writer)).total += 1
+            for writer, of_writer in writers.items():
+                if writer in self._dropped:
+                    self._dropped[writer].count(of_writer, failed=True)
         else:
             self._keep(failure, None)
 
@@ -412,12 +418,13 @@ class RecordCollector:
         return {}
 
 
-def _client_error(error: Exception) -> Any:
+def _client_error(error: Exception) -> ClientError:
     """The error inside an exception of the client; anything else is raised."""
-    inner = error.args[0] if error.args else None
+    inner: Any = error.args[0] if error.args else None
     if not hasattr(inner, "name"):
         raise error
-    return inner
+    found: ClientError = inner
+    return found
 
 
 def _size(record: ProducerRecord) -> int:

@@ -116,7 +116,7 @@ class TaskState:
 
     @property
     def application_id(self) -> str:
-        return str(self.config["application.id"])
+        return self.config.application_id
 
 
 class NodeProcessingContext(ProcessingContext):
@@ -223,6 +223,7 @@ class NodeContext:
     __slots__ = (
         "_task",
         "children",
+        "config",
         "current",
         "failures_are_final",
         "forward",
@@ -248,6 +249,7 @@ class NodeContext:
         self._task = task
         self.node = node
         self.processing = processing
+        self.config = task.config
         self.current = task.current
         self.failures_are_final = task.failures.only_fails
         self.one_record_at_a_time = task.collector.one_record_at_a_time
@@ -273,7 +275,7 @@ class NodeContext:
 
     def count_dropped(self) -> None:
         """Counts a dropped record without a warning."""
-        self._task.dropped.count(self.node, failed=False)
+        self._task.dropped.count(self.node)
 
     def shared(self, name: str, make: Callable[[], T]) -> T:
         """The object that operators of this task share in memory under a name."""
@@ -349,6 +351,10 @@ class TaskStoreContext:
         return task.collector.changelog_writer(
             task.task_id, store_name, topic, task.task_id.partition, stays_behind=self._plan.takes_back
         )
+
+    def count_late(self, store_name: str) -> None:
+        """Counts a record that a store does not put because it is late; the store warns."""
+        self._task.dropped.count(store_name, late=True)
 
     def changelog_topic(self, store_name: str) -> str:
         """The name of a store's changelog, also where it has none: it is the topic that its serdes get."""

@@ -22,7 +22,7 @@ WARN_INTERVAL_S = 10.0
 
 @dataclass(slots=True)
 class NodeDrops:
-    """The records that a node dropped: all of them, those that were late, and those that failed."""
+    """The records that a node, or a store, dropped: all of them, those that were late, and those that failed."""
 
     total: int = 0
     late: int = 0
@@ -61,11 +61,16 @@ class DroppedRecords:
         """The same, of each node that has dropped any; may be called from any thread."""
         return {node: replace(drops) for node, drops in self._by_node.copy().items()}
 
-    def count(self, node: str, *, failed: bool) -> None:
-        """Counts one without a line in the log: it was logged elsewhere, or is part of normal work."""
+    def count(self, node: str, *, late: bool = False, failed: bool = False) -> None:
+        """Counts one without a line in the log: it was logged elsewhere, or is part of normal work.
+
+        :param node: the node, or the store that does not put the record.
+        """
         self._counter.total += 1
+        self.late += late
         drops = self._of(node)
         drops.total += 1
+        drops.late += late
         drops.failed += failed
 
     def drop(self, node: str, reason: str, where: str = "") -> None:
@@ -74,12 +79,7 @@ class DroppedRecords:
         :param reason: the same for all records of one cause: what differs from one to the next is told by ``where``.
         :param where: the record; by default the one that is being processed.
         """
-        is_late = reason in LATE_REASONS
-        self._counter.total += 1
-        self.late += is_late
-        drops = self._of(node)
-        drops.total += 1
-        drops.late += is_late
+        self.count(node, late=reason in LATE_REASONS)
         now = self._clock.monotonic()
         last, silent = self._last.get((node, reason), (None, 0))
         if last is not None and now - last < WARN_INTERVAL_S:

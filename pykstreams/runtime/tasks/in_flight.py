@@ -33,11 +33,11 @@ class InFlight:
         return bool(self._works or self._limits)
 
     def add(self, work: FinishesLater) -> None:
-        """Takes an operator in. They come from the leaves up, and are asked in the order of the path."""
+        """Adds an operator. They come from the leaves up, and are asked in the order of the path."""
         self._works.insert(0, work)
 
     def limit(self, room: Callable[[], int]) -> None:
-        """Takes in what an operator says of how many more records it wants."""
+        """Adds what an operator says of how many more records it wants."""
         self._limits.append(room)
 
     @property

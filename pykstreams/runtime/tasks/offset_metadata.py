@@ -56,7 +56,7 @@ class ProcessorMetadata:
         self.needs_commit = True
 
     def update(self, other: Mapping[str, int]) -> None:
-        """Takes over what is new or larger; a task's partitions may differ after a crash."""
+        """Merges what is new or larger; a task's partitions may differ after a crash."""
         for key, value in other.items():
             known = self._values.get(key)
             if known is None or known < value:

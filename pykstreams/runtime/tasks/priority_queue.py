@@ -44,7 +44,7 @@ class PriorityQueue(Generic[T]):
         heap[at] = entry
 
     def pop(self) -> T:
-        """Takes the first item; the last one sinks from the root to its place. ``IndexError`` when empty."""
+        """Removes and returns the first item; the last one sinks from the root to its place. ``IndexError``: empty."""
         heap = self._heap
         first = heap[0][1]
         last = heap.pop()

@@ -108,19 +108,19 @@ class Task:
         failures = Failures(task_id, config, collector, current, dropped)
         current.keeps_messages = failures.shows_input or plan.reads_messages
         self._state = TaskState(
-            task_id,
-            config,
-            clock,
-            collector,
-            metrics,
-            directory,
-            current,
-            dropped,
-            failures,
-            PunctuationQueue(self._punctuate),
-            PunctuationQueue(self._punctuate),
-            InFlight(wake),
-            global_stores or {},
+            task_id=task_id,
+            config=config,
+            clock=clock,
+            collector=collector,
+            metrics=metrics,
+            directory=directory,
+            current=current,
+            dropped=dropped,
+            failures=failures,
+            stream_schedules=PunctuationQueue(self._punctuate),
+            wall_clock_schedules=PunctuationQueue(self._punctuate),
+            in_flight=InFlight(wake),
+            global_stores=global_stores or {},
         )
         self._state.input_watch = InputWatch(clock, self._input_waits)
         self._offsets = InputOffsets()
@@ -231,6 +231,7 @@ class Task:
             self._start(committed)
 
     def _start(self, committed: Mapping[TopicPartition, tuple[int, str]]) -> None:
+        self._state.collector.count_drops(self.id, self._state.dropped)
         self._input.open(self._plan, self._state, compile_plan(self._plan, self._state, self._observers()))
         for partition, (offset, text) in committed.items():
             time, values = decode(text)
@@ -256,7 +257,7 @@ class Task:
         self._input.add(partition, messages)
 
     def reached_end(self, partition: TopicPartition, end: int) -> None:
-        """Takes note that nothing lies between what was added and this offset but what is no record.
+        """Notes that up to this offset the partition has no further records than those that were added.
 
         Transaction markers and aborted records are committed behind the last record that was processed
         (``StreamTask.commitNeeded``, 4.3.1), so that a group which has read everything shows no lag.
@@ -388,7 +389,7 @@ class Task:
         with self.gate:
             self._close()
 
-    def release(self) -> OpenStores | None:
+    def hand_over(self) -> OpenStores | None:
         """Closes processors, and lets go of the stores, for another task to take up; ``None``: call ``close``.
 
         Stores stay only when nothing has happened since the last commit: what was aborted would be in them.
@@ -407,7 +408,7 @@ class Task:
             return left
 
     def evict_eldest(self) -> bool:
-        """Takes one entry out of each cache of its stores; false when all of them are empty.
+        """Evicts one entry of each cache of its stores; false when all of them are empty.
 
         Dirty ones are forwarded, as when a put finds the cache too full; they are of records since the last commit.
         """
@@ -418,7 +419,7 @@ class Task:
                 raise self._as_streams_error(error) from _cause(error)
 
     def reached(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Takes note that its stores, which are kept up by reading changelogs, stand for all records before offsets."""
+        """Notes that its stores, which are kept up by reading changelogs, stand for all records before offsets."""
         with self.gate:
             self._offsets.committed.update(offsets)
 

@@ -27,7 +27,7 @@ class StoppedWhileStartingError(Exception):
 
 
 class Cluster(Protocol):
-    """What can be waited for."""
+    """The methods of a cluster with which a start waits for it."""
 
     def wait_until_reachable(self, stopped: Callable[[], bool]) -> None: ...
 

@@ -10,9 +10,10 @@ Invariant: state on disk never stands for a changelog offset whose records were 
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
@@ -68,7 +69,7 @@ class Transactions(Protocol):
 
     def begin(self) -> None: ...
 
-    def commit(self, offsets: Offsets, group_metadata: Any) -> None: ...
+    def commit(self, offsets: Offsets, group_metadata: bytes) -> None: ...
 
     def abort(self) -> bool: ...
 
@@ -186,17 +187,11 @@ class CommitSteps:
             return {}
 
 
-class AtLeastOnce:
-    """Commits after everything was delivered; work since the last commit is done again after a crash."""
+class _OverSteps(ABC):
+    """The way to commit over steps, whatever is guaranteed."""
 
     def __init__(self, steps: CommitSteps) -> None:
         self._steps = steps
-
-    def prepare(self) -> None:
-        """Nothing needs to be prepared."""
-
-    def before_processing(self) -> None:
-        """Nothing needs to be begun."""
 
     def commit(self, tasks: Collection[Committable]) -> bool:
         return self._commit(tasks, {})
@@ -207,6 +202,20 @@ class AtLeastOnce:
         if done and idle:
             self._steps.recommitted()
         return done
+
+    @abstractmethod
+    def _commit(self, tasks: Collection[Committable], more: Offsets) -> bool:
+        """Commits tasks, and further offsets with theirs."""
+
+
+class AtLeastOnce(_OverSteps):
+    """Commits after everything was delivered; work since the last commit is done again after a crash."""
+
+    def prepare(self) -> None:
+        """Nothing needs to be prepared."""
+
+    def before_processing(self) -> None:
+        """Nothing needs to be begun."""
 
     def commit_last(self, tasks: Collection[Committable]) -> bool:
         # one that replays what a dead worker did has not come to its end: the next worker goes on replaying
@@ -234,7 +243,7 @@ class AtLeastOnce:
         return True
 
 
-class ExactlyOnce:
+class ExactlyOnce(_OverSteps):
     """One transaction for everything that a worker does between two commits.
 
     A transaction that is not delivered in time is given up before the brokers roll it back by themselves, after which
@@ -244,7 +253,7 @@ class ExactlyOnce:
     """
 
     def __init__(self, steps: CommitSteps, producer: Transactions, clock: Clock, transaction_timeout_ms: int) -> None:
-        self._steps = steps
+        super().__init__(steps)
         self._producer = producer
         self._clock = clock
         self._patience_s = transaction_timeout_ms / 1000 * _PART_OF_TIMEOUT
@@ -261,16 +270,6 @@ class ExactlyOnce:
         if not self._open:
             self._producer.begin()
             self._open = True
-
-    def commit(self, tasks: Collection[Committable]) -> bool:
-        return self._commit(tasks, {})
-
-    def commit_all(self, tasks: Collection[Committable]) -> bool:
-        idle = self._steps.offsets_of_idle_partitions(tasks)
-        done = self._commit(tasks, idle)
-        if done and idle:
-            self._steps.recommitted()
-        return done
 
     def commit_last(self, tasks: Collection[Committable]) -> bool:
         return self._commit(tasks, {})

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.clients.producer import WorkerProducer
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
@@ -36,7 +35,6 @@ class WorkerOutput:
         *,
         config: StreamsConfig,
         clock: Clock,
-        metrics: StreamsMetrics,
         partition_counts: PartitionCounts,
         make_producer: Callable[[], WorkerProducer],
         make_steps: Callable[[Deliveries], CommitSteps],
@@ -44,7 +42,6 @@ class WorkerOutput:
     ) -> None:
         self._config = config
         self._clock = clock
-        self._metrics = metrics
         self._partition_counts = partition_counts
         self._make_producer = make_producer
         self._make_steps = make_steps
@@ -70,7 +67,6 @@ class WorkerOutput:
         self.collector = RecordCollector(
             self._producer,
             config=self._config,
-            metrics=self._metrics,
             partition_count=self._partition_counts.of,
             partition_for_key=partition_for_key,
             takes_time_zero=False,

@@ -44,7 +44,7 @@ class RepartitionPurge:
         self._under_way: DeletionUnderWay | None = None
 
     def committed(self, offsets: Offsets) -> None:
-        """Takes offsets that were committed just now."""
+        """Notes offsets that were committed just now."""
         for place, (offset, _) in offsets.items():
             if place.topic in self._topics:
                 self._before[place] = offset

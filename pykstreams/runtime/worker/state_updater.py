@@ -52,7 +52,7 @@ class OpenableTask(TaskWithStores, Protocol):
 
     def open_stores(self, kept: OpenStores | None = None) -> Mapping[TopicPartition, RestorableStore]: ...
 
-    def release(self) -> OpenStores | None: ...
+    def hand_over(self) -> OpenStores | None: ...
 
     def close(self) -> None: ...
 
@@ -379,7 +379,7 @@ class StateUpdater:
         if self._shadow is not None and self._shadow.task_id == task.id and self._shadow is not swapped:
             self._discard_shadow()
         try:
-            if leaves is None and self._folders.hand_on(task.id, task.release):
+            if leaves is None and self._folders.hand_on(task.id, task.hand_over):
                 self._tasks.forget(task)
                 log.info("task %s is a standby task from now on, with its stores open", task.id)
                 return
@@ -398,4 +398,4 @@ class StateUpdater:
                 self._folders.wipe(task.id)
             case DamagedStoreError():
                 self._folders.set_aside(task.id, leaves)
-        self._folders.release(task.id)
+        self._folders.unlock(task.id)

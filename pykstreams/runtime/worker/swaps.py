@@ -136,7 +136,7 @@ class Swaps:
             return
         self._failures = 0
         self._swapping = None
-        self._tasks.release(live.task.id, shadow)
+        self._tasks.close_held(live.task.id, shadow)
 
     def _failed(self, live: Running, generation: Generation, error: StreamsError) -> None:
         """Lets the task go on as the group says it is; tries again where the brokers were in the way."""
@@ -149,7 +149,7 @@ class Swaps:
             log.error("task %s keeps its state, and no further task is swapped: %s", live.task.id, error)
             self._failures = 0
             generation.give_up(error)
-        self._tasks.release(live.task.id, None)
+        self._tasks.close_held(live.task.id, None)
 
 
 def _generation_of(task: Task) -> int | None:

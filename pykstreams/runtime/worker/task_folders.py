@@ -1,6 +1,6 @@
 """The folders of the tasks of one worker, which standby tasks and other processes may be in.
 
-Invariant: a folder is locked from ``claim`` to ``release``; a standby task of this process is asked to leave it before.
+Invariant: a folder is locked from ``claim`` to ``unlock``; a standby task of this process is asked to leave it before.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Standbys(Protocol):
         ...
 
     def take(self, task_id: TaskId, stores: OpenStores, lock: FileLock) -> None:
-        """Takes the stores of such a task, open as they are, with the lock of its folder."""
+        """Takes over the stores of such a task, open as they are, with the lock of its folder."""
         ...
 
 
@@ -112,15 +112,15 @@ class TaskFolders:
         """The stores that were open in a folder when it was claimed, for the task to take up."""
         return self._left_open.pop(task_id, None)
 
-    def hand_on(self, task_id: TaskId, release: Callable[[], OpenStores | None]) -> bool:
+    def hand_on(self, task_id: TaskId, hand_over: Callable[[], OpenStores | None]) -> bool:
         """Leaves the folder of a task to its standby, locked all the time; false where none belongs here.
 
-        :param release: lets go of the stores of the task, if they can stay open; else it is false, too.
+        :param hand_over: lets go of the stores of the task, if they can stay open; else it is false, too.
         """
         standbys = self._standbys
         if standbys is None or not standbys.wants(task_id):
             return False
-        stores = release()
+        stores = hand_over()
         if stores is None:
             return False
         standbys.take(task_id, stores, self._directory.give(task_id))
@@ -132,10 +132,10 @@ class TaskFolders:
         self._directory.wipe(task_id)
 
     def set_aside(self, task_id: TaskId, error: DamagedStoreError) -> None:
-        """Takes a damaged store out of the folder of a task, which is locked here and closed."""
+        """Moves a damaged store out of the folder of a task, which is locked here and closed."""
         set_store_aside(self._directory, task_id, error)
 
-    def release(self, task_id: TaskId) -> None:
+    def unlock(self, task_id: TaskId) -> None:
         """Unlocks the folder of a task."""
         self._directory.unlock(task_id)
         self.allow_standby(task_id)

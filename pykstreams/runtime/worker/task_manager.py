@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from pykstreams.core.errors import StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
@@ -127,7 +127,7 @@ class TaskManager:
         return found
 
     def want(self, tasks: frozenset[TaskId]) -> None:
-        """Takes a new assignment; what is not in it any more is closed without a commit."""
+        """Follows a new assignment; what is not in it any more is closed without a commit."""
         known = frozenset(task_id for task_id in tasks if task_id in self._inputs)
         if added := known - self._wanted:
             log.info("tasks %s were given to this worker", _names(added))
@@ -143,7 +143,7 @@ class TaskManager:
         ]
 
     def update_inputs(self, inputs: Mapping[TaskId, frozenset[TopicPartition]]) -> None:
-        """Takes what tasks read from now on; those that are ``changed_by`` it must be dropped.
+        """Notes what tasks read from now on; those that are ``changed_by`` it must be dropped.
 
         A task without inputs is not wanted any more, until it is assigned again.
         """
@@ -187,8 +187,8 @@ class TaskManager:
         one = self._held[task_id] = self.running[task_id]
         self._stop_feeding([one])
 
-    def release(self, task_id: TaskId, swapped: Shadow | None) -> None:
-        """Lets go of a task that is held; it is opened anew, with the state of its shadow if there is one."""
+    def close_held(self, task_id: TaskId, swapped: Shadow | None) -> None:
+        """Closes a task that is held; it is opened anew, with the state of its shadow if there is one."""
         one = self._held.pop(task_id, None)
         if one is not None:
             self._updater.close(one.task, swapped)
@@ -218,7 +218,7 @@ class TaskManager:
         self._aside.put_off(tasks, wait_s)
 
     def _taken_off(self, tasks: Iterable[TaskId]) -> list[Task]:
-        """Takes tasks out of all that is here, to be closed."""
+        """Removes tasks from all that is here, to be closed."""
         gone = frozenset(tasks)
         stopped = [one for task_id, one in self.running.items() if task_id in gone]
         self._stop_feeding(stopped)
@@ -288,5 +288,5 @@ class TaskManager:
         log.info("task %s runs; it reads %s", task.id, ", ".join(map(str, sorted(opened.inputs))))
 
 
-def _names(tasks: Iterable[Any]) -> str:
+def _names(tasks: Iterable[TaskId]) -> str:
     return ", ".join(map(str, sorted(tasks)))

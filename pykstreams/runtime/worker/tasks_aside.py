@@ -57,7 +57,7 @@ class TasksAside:
         self._full = RepeatedWarnings(log, clock, RETRY_S)
 
     def add(self, task_id: TaskId, error: StoreEngineError, *, is_restored: bool) -> None:
-        """Takes a task that was closed.
+        """Adds a task that was closed.
 
         :param is_restored: whether its damaged store was set aside and has a changelog; that was logged.
         """

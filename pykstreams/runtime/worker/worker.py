@@ -41,9 +41,9 @@ from pykstreams.runtime.worker.feed import SOON_S, Feed, InputConsumer
 from pykstreams.runtime.worker.life import WorkerLife
 from pykstreams.runtime.worker.lost_positions import LostPositions
 from pykstreams.runtime.worker.purge import RepartitionPurge
-from pykstreams.runtime.worker.setbacks import Setbacks
 from pykstreams.runtime.worker.settling import LAST_COMMIT_S, Settling
 from pykstreams.runtime.worker.standing import GroupStanding
+from pykstreams.runtime.worker.starts_over import StartsOver
 from pykstreams.runtime.worker.state_updater import UpdaterEndedError
 from pykstreams.runtime.worker.swaps import Swaps
 from pykstreams.runtime.worker.task_manager import Running, TaskManager
@@ -174,7 +174,7 @@ class Worker:
         )
         self._topic_check = TopicCheck(parts.prepare_topics, clock, config.metadata_max_age_ms)
         self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
-        self._setbacks = Setbacks(float(str(config["retry.backoff.ms"])) / 1000)
+        self._starts_over = StartsOver(config.retry_backoff_ms / 1000)
 
     @property
     def running_tasks(self) -> frozenset[TaskId]:
@@ -253,7 +253,7 @@ class Worker:
             log.warning("%s; its tasks are taken up again from their last commit", error)
             self._start_over(None)
         except TaskCorruptedError as error:
-            self._set_back(error)
+            self._start_over_later(error)
         except ClusterUnavailableError as error:
             self._outage.failed(error)
             self._start_over(None)
@@ -378,7 +378,7 @@ class Worker:
             if due:
                 self._metrics.committed(self._clock.monotonic() - began, due)
             self._schedule.done()
-            self._setbacks.over(self._tasks.running)
+            self._starts_over.committed(self._tasks.running)
             if self._parts.swaps is not None and (held := self._parts.swaps.after_commit()) is not None:
                 self._forget([held])
         else:
@@ -415,10 +415,10 @@ class Worker:
         else:
             self._drop(tasks if tasks is not None and not self._exactly_once else [*self._tasks.running])
 
-    def _set_back(self, error: TaskCorruptedError) -> None:
-        """Takes tasks up again after a while; under exactly-once all of them, since they share a transaction."""
+    def _start_over_later(self, error: TaskCorruptedError) -> None:
+        """Starts tasks over after a while; under exactly-once all of them, since they share a transaction."""
         tasks = frozenset(self._tasks.running) if self._exactly_once else error.corrupted_tasks
-        wait_s = self._setbacks.wait_s(tasks | error.corrupted_tasks)
+        wait_s = self._starts_over.wait_s(tasks | error.corrupted_tasks)
         log.warning(
             "%s; they are taken up again from their last commit in %g s", error, wait_s, exc_info=error.__cause__
         )
@@ -464,17 +464,18 @@ class Worker:
     def _close(self) -> None:
         parts = self._parts
         watch = parts.topic_watch
-        for close in (
-            self._tasks.drop_all,
-            *(() if watch is None else (watch.stop,)),
-            parts.updater.stop,
-            parts.output.close,
-            lambda: parts.membership.close(self._life.leaves),
-            parts.reader.close,
-        ):
+        closed_in_order: Mapping[str, Callable[[], None]] = {
+            "tasks": self._tasks.drop_all,
+            "the watch over topics": (lambda: None) if watch is None else watch.stop,
+            "the thread of state": parts.updater.stop,
+            "the producer": parts.output.close,
+            "the membership of the group": lambda: parts.membership.close(self._life.leaves),
+            "the consumer": parts.reader.close,
+        }
+        for what, close in closed_in_order.items():
             try:
                 close()
             except Exception:
-                log.exception("%s: something went wrong while the worker closed", self.name)
+                log.exception("%s: closing %s went wrong; the worker closes the rest", self.name, what)
         self._metrics.close()
         log.info("%s has stopped", self.name)

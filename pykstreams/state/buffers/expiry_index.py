@@ -93,12 +93,12 @@ class ExpiryIndex(LoggedBuffer):
         return found
 
     def work_off(self, entry: Entry) -> None:
-        """Takes note that nothing is to be done for that entry, and for those before it, any more."""
+        """Notes that nothing is to be done for that entry, and for those before it, any more."""
         self._from = after(entry.place)
         self._done.add(entry.place)
 
     def flush_cache(self) -> None:
-        """Takes away the entries of which a commit has told."""
+        """Removes the entries of which a commit has told."""
         for place in sorted(self._sent):
             self._engine.put(place, None)
             self._write_log(place, None)

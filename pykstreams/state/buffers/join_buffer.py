@@ -70,7 +70,7 @@ class JoinBuffer(RecordBuffer):
         return True
 
     def evict(self, emit: Emit) -> None:
-        """Takes out what is older than stream time by the grace, in order; a record stays when ``emit`` raises."""
+        """Removes what is older than stream time by the grace, in order; a record stays when ``emit`` raises."""
         self._begin()
         due = self._stream_time - self._grace_ms
         if due < 0:

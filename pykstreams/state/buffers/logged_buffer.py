@@ -71,7 +71,7 @@ class LoggedBuffer(EngineStore):
         super()._leave_task()
 
     def _begin(self) -> None:
-        """Takes up, before the first use, what waits from before."""
+        """Finds, before the first use, what waits from before."""
         if not self._begun:
             self._check_open()
             self._take_up()

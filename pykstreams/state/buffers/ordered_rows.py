@@ -73,5 +73,5 @@ class OrderedRows:
         return row if row[0] < below else None
 
     def pop(self) -> None:
-        """Takes the first row off, which ``first`` gave just before; it stays in the engine."""
+        """Removes the first row from the order, which ``first`` gave just before; it stays in the engine."""
         heappop(self._heap)

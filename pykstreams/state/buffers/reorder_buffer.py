@@ -91,7 +91,7 @@ class ReorderBuffer(RecordBuffer):
         return self._decode_key(row_key[_START.size :], headers), self._decode(data, headers), raw
 
     def flush_cache(self) -> None:
-        """Takes away what was forwarded before the last commit."""
+        """Removes what was forwarded before the last commit."""
         if self._sent > self._removed:
             self._remove_until(self._sent)
         self._told = self._done
@@ -121,7 +121,7 @@ class ReorderBuffer(RecordBuffer):
             self._due = _TIME.pack(self._done + 1)
 
     def _remove_until(self, time: int) -> None:
-        """Takes away the rows up to that time; those before the last such time are gone already."""
+        """Removes the rows up to that time; those before the last such time are gone already."""
         for row_key, _ in self._engine.scan(_TIME.pack(max(self._removed, 0)), _TIME.pack(time + 1), False):
             self._remove(row_key)
         self._removed = time

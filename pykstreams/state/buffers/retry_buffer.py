@@ -142,7 +142,7 @@ class RetryBuffer(LoggedBuffer):
         heappush(self._heads, (trials.due, waiting.sequence, waiting.lane))
 
     def remove(self, waiting: Waiting) -> None:
-        """Takes a record away; the next one of its key is the first then."""
+        """Removes a record; the next one of its key is the first then."""
         lane = self._lanes[waiting.lane]
         lane.popleft()
         if lane:
@@ -155,7 +155,7 @@ class RetryBuffer(LoggedBuffer):
         self._write_log(row_key, None)
 
     def flush_cache(self) -> None:
-        """Takes away the rows of records that are read again, and sees to it that the commit has a sequence."""
+        """Removes the rows of records that are read again, and sees to it that the commit has a sequence."""
         if self._begun and self._numbers.get(self._sequence_name) is None:
             self._numbers.put(self._sequence_name, self._sequence)
         if self._stale:

@@ -115,12 +115,12 @@ class SuppressionBuffer(TaskStore):
         return max((time for time, _ in self._heap), default=-1)
 
     def evict_until(self, time: int, emit: Emit) -> None:
-        """Takes out everything of that time or before."""
+        """Removes everything of that time or before."""
         while self._heap and self.min_time <= time:
             self.evict_first(emit)
 
     def evict_first(self, emit: Emit) -> None:
-        """Takes out the first; it stays when ``emit`` raises, and can be seen while ``emit`` runs."""
+        """Removes the first; it stays when ``emit`` raises, and can be seen while ``emit`` runs."""
         heap, headers = self._heap, _headers_of(self._current)
         packed_key = heap[0][1]
         value = self._index[packed_key][1]

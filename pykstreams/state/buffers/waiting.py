@@ -101,14 +101,14 @@ class WaitingRecords(EngineStore):
         top.put(raw, b"".join((_COUNT.pack(_MANY, count + 1), entries, *entry)))
 
     def discard(self, key: object, time: int, left: bool) -> None:
-        """Takes all records of a key, time and side away, if any wait."""
+        """Removes all records of a key, time and side, if any wait."""
         top = self._checked()
         raw = _PLACE.pack(time, left) + self._encode_key(key, ())
         if top.get(raw) is not None:
             top.put(raw, None)
 
     def remove(self, raw: bytes) -> None:
-        """Takes the records away that ``scan`` gave with this raw key; that is written to the changelog in any case."""
+        """Removes the records that ``scan`` gave with this raw key; that is written to the changelog in any case."""
         self._checked().put(raw, None)
 
     def scan(self) -> Iterator[tuple[bytes, int, bool, object, object]]:

@@ -56,7 +56,7 @@ class Folder(Protocol):
         ...
 
     def keep(self, name: str) -> None:
-        """Takes what was written there, and is on the disk."""
+        """Notes what was written there, and is on the disk."""
         ...
 
     def publish(self, name: str, content: bytes) -> None:

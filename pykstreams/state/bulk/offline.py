@@ -107,7 +107,7 @@ class OfflineStore:
         return int(getattr(self.store, "observed_time", -1))
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
-        """Takes all changelog rows that there are of some keys, key after key, those of a key in order of time."""
+        """Puts all changelog rows that there are of some keys, key after key, those of a key in order of time."""
         getattr(self.store, "restore_keys", self.store.restore)(rows)
 
     def drain(self) -> list[Row]:
@@ -181,6 +181,12 @@ class KeptRows:
     def approximate_num_entries(self) -> int:
         return len(self._rows)
 
+    def property_value(self, name: str) -> int | None:
+        return None
+
+    def statistics(self) -> str | None:
+        return None
+
     def close(self) -> None:
         self.drain()
 
@@ -220,6 +226,9 @@ class _Context:
 
     def changelog(self, store_name: str) -> ChangelogWriter | None:
         return None
+
+    def count_late(self, store_name: str) -> None:
+        """Nobody needs to be notified."""
 
     def changelog_topic(self, store_name: str) -> str:
         return self._topic or changelog_name(self.application_id, store_name)

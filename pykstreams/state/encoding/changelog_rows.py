@@ -41,7 +41,7 @@ class ChangelogColumns(Sequence[ChangelogRow]):
 
     @classmethod
     def of(cls, rows: Sequence[ChangelogRow]) -> ChangelogColumns:
-        """Takes rows apart.
+        """Divides rows into columns.
 
         >>> list(ChangelogColumns.of([(b"a", b"1", 7, ())]))
         [(b'a', b'1', 7, ())]

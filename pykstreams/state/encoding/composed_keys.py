@@ -107,7 +107,7 @@ class WindowKeySchema:
         return pack
 
     def unpack(self, composed: bytes) -> tuple[bytes, int, int]:
-        """Takes a key apart: serialized key, start, sequence."""
+        """Divides a key: serialized key, start, sequence."""
         start, sequence = _WINDOW.unpack(composed[-12:])
         return composed[8:-12], start, sequence
 
@@ -138,7 +138,7 @@ class SessionKeySchema:
         return _LONG.pack(end // self.prefix_ms) + key + _SESSION.pack(end, start)
 
     def unpack(self, composed: bytes) -> tuple[bytes, int, int]:
-        """Takes a key apart: serialized key, start, end."""
+        """Divides a key: serialized key, start, end."""
         end, start = _SESSION.unpack(composed[-16:])
         return composed[8:-16], start, end
 

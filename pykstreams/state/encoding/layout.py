@@ -44,7 +44,7 @@ class Layout(ABC):
 
     @abstractmethod
     def unpack(self, packed: bytes) -> Parts:
-        """Takes a row apart; what the layout does not keep is ``NO_TIMESTAMP`` and no headers."""
+        """Divides a row; what the layout does not keep is ``NO_TIMESTAMP`` and no headers."""
 
     def restored(self, rows: ChangelogColumns) -> Iterable[Write]:
         """Packs changelog rows."""

@@ -70,14 +70,10 @@ class _ChosenWhenOpened:
         return self._engine.approximate_num_entries()
 
     def property_value(self, name: str) -> int | None:
-        """Reads a property of the database; ``None`` where it has none."""
-        read: Callable[[str], int | None] | None = getattr(self._engine, "property_value", None)
-        return None if read is None else read(name)
+        return self._engine.property_value(name)
 
     def statistics(self) -> str | None:
-        """What the database has counted, as its text; ``None`` where it counts nothing."""
-        read: Callable[[], str | None] | None = getattr(self._engine, "statistics", None)
-        return None if read is None else read()
+        return self._engine.statistics()
 
     def close(self) -> None:
         self._engine.close()

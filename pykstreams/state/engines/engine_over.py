@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pykstreams.state.interfaces.engine import Engine
 
 
@@ -18,17 +16,11 @@ class EngineOver:
     def uncommitted_bytes(self) -> int:
         return self._engine.uncommitted_bytes
 
-    @property
-    def property_value(self) -> Callable[[str], int | None] | None:
-        """Reads a property of the database; ``None`` where there is none."""
-        found: Callable[[str], int | None] | None = getattr(self._engine, "property_value", None)
-        return found
+    def property_value(self, name: str) -> int | None:
+        return self._engine.property_value(name)
 
-    @property
-    def statistics(self) -> Callable[[], str | None] | None:
-        """Reads the statistics of the database; ``None`` where there is none."""
-        found: Callable[[], str | None] | None = getattr(self._engine, "statistics", None)
-        return found
+    def statistics(self) -> str | None:
+        return self._engine.statistics()
 
     def drop(self, lower: bytes, upper: bytes) -> None:
         self._engine.drop(lower, upper)

@@ -26,7 +26,7 @@ class FlushedOffset:
         self._last = offset
 
     def flush(self) -> None:
-        """Takes note that everything is on disk."""
+        """Notes that everything is on disk."""
         self._flushed = self._last
         self._written = 0
         self._notes.clear()

@@ -58,11 +58,11 @@ class LiveTimes:
         self._dropped_before = 0
 
     def kept(self, oldest: int, newest: int) -> None:
-        """Takes in the bounds of rows that were there before; they are no observed times."""
+        """Notes the bounds of rows that were there before; they are no observed times."""
         self.oldest, self.newest = oldest, newest
 
     def put(self, time: int) -> bool:
-        """Takes in the time of a row, which is observed by now; whether the row is still taken."""
+        """Notes the time of a row, which is observed by now; returns whether the row is still taken."""
         if time < self.taken_from:
             return False
         if time < self.oldest:

@@ -51,6 +51,12 @@ class _Memory:
     def approximate_num_entries(self) -> int:
         return len(self._rows)
 
+    def property_value(self, name: str) -> int | None:
+        return None
+
+    def statistics(self) -> str | None:
+        return None
+
     def close(self) -> None:
         self._rows.clear()
         self._keys.clear()

@@ -29,7 +29,7 @@ class OrderedKeys:
         self._added = 0
 
     def add(self, key: bytes) -> None:
-        """Takes a key that was not in the mapping before."""
+        """Adds a key that was not in the mapping before."""
         if not self.awake:
             return
         self._added += 1
@@ -122,7 +122,7 @@ class KeyIndex:
         self._lists: dict[bytes, list[bytes]] = {}
 
     def add(self, composed: bytes) -> None:
-        """Takes a key that was not in the mapping before."""
+        """Adds a key that was not in the mapping before."""
         if not self.awake:
             return
         found = self._lists.get(composed[self.part])

@@ -12,20 +12,18 @@ log = logging.getLogger(__name__)
 class RefusedRows:
     """The rows of one open store that came too late for it."""
 
-    __slots__ = ("_counter", "_name", "_retention_ms", "_task_id", "_warned")
+    __slots__ = ("_count", "_name", "_retention_ms", "_task_id", "_warned")
 
     def __init__(self, name: str, retention_ms: int, context: StoreContext) -> None:
         self._name = name
         self._retention_ms = retention_ms
         self._task_id = context.task_id
-        self._counter = context.metrics.counter(
-            "dropped-records-total", "stream-task-metrics", task_id=str(context.task_id)
-        )
+        self._count = context.count_late
         self._warned = False
 
     def refuse(self, time: int, newest: int) -> None:
         """Counts a row with such a time, and warns if it is the first."""
-        self._counter.add()
+        self._count(self._name)
         if self._warned:
             return
         self._warned = True

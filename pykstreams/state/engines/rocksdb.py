@@ -278,7 +278,7 @@ class RocksDbEngine:
         return count, key
 
     def ingest(self, files: Sequence[Path]) -> None:
-        """Takes over files of sorted rows (``SstFiles``), and the files themselves: they are moved.
+        """Ingests files of sorted rows (``SstFiles``), which are moved into the database.
 
         Rows of later files replace those of earlier ones.
         """
@@ -316,7 +316,7 @@ class RocksDbEngine:
             return None
 
     def statistics(self) -> str | None:
-        """What RocksDB has counted since it was opened, from ``DEBUG`` on; any thread may ask, also when closed."""
+        """The counts of RocksDB since it was opened, from ``DEBUG`` on; any thread may ask, also when closed."""
         return None if self._db is None else self._counts_in.get_statistics()
 
     def close(self) -> None:

@@ -174,7 +174,7 @@ class SegmentedEngine(EngineOver):
         return iter(()) if self._scan_key is None or first > last else self._scan_key(key, first, last, reverse)
 
     def write(self, rows: Iterable[Write]) -> None:
-        """Takes restored rows: the newest of all decides which are too old."""
+        """Puts restored rows: the newest of all decides which are too old."""
         found = list(rows)
         if not found:
             return

@@ -8,7 +8,7 @@ an offset: what is durable then lies ahead of its offset, and reading the change
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, Protocol, TypeAlias
 
 from pykstreams.state.engines.ordered import OrderedKeys, merged
@@ -65,6 +65,17 @@ class DurableEngine(Protocol):
         """About how many rows there are."""
         ...
 
+    def property_value(self, name: str) -> int | None:
+        """A property of the database, such as ``rocksdb.estimate-num-keys``; ``None`` where it has none.
+
+        Any thread may ask, also when it is closed.
+        """
+        ...
+
+    def statistics(self) -> str | None:
+        """The counts of the database as its text; ``None`` where it counts nothing. Any thread may ask."""
+        ...
+
     def close(self) -> None:
         """Lets go of everything."""
         ...
@@ -85,19 +96,15 @@ class WriteBuffer:
         self.uncommitted_bytes = 0
 
     def open(self, context: StoreContext) -> None:
-        self._writes_early = context.config["processing.guarantee"] == "at_least_once"
+        self._writes_early = not context.config.exactly_once
         self._engine.open(context)
         self._below = self._engine.get  # which database it is may have been chosen only now
 
     def property_value(self, name: str) -> int | None:
-        """Reads a property of the database; ``None`` where it has none."""
-        read: Callable[[str], int | None] | None = getattr(self._engine, "property_value", None)
-        return None if read is None else read(name)
+        return self._engine.property_value(name)
 
     def statistics(self) -> str | None:
-        """What the database has counted, as its text; ``None`` where it counts nothing."""
-        read: Callable[[], str | None] | None = getattr(self._engine, "statistics", None)
-        return None if read is None else read()
+        return self._engine.statistics()
 
     def get(self, key: bytes) -> bytes | None:
         pending = self._pending

@@ -53,7 +53,7 @@ class Engine(BytesStore, Protocol):
         ...
 
     def write(self, rows: Iterable[Write], /) -> None:
-        """Takes many rows read from a changelog, later ones over earlier ones."""
+        """Puts many rows read from a changelog, later ones over earlier ones."""
         ...
 
     def drop(self, lower: bytes, upper: bytes, /) -> None:
@@ -84,6 +84,17 @@ class Engine(BytesStore, Protocol):
 
     def approximate_num_entries(self) -> int:
         """About how many rows there are."""
+        ...
+
+    def property_value(self, name: str) -> int | None:
+        """A property of the database, such as ``rocksdb.estimate-num-keys``; ``None`` where it has none.
+
+        Any thread may ask, also when it is closed.
+        """
+        ...
+
+    def statistics(self) -> str | None:
+        """The counts of the database as its text; ``None`` where it counts nothing. Any thread may ask."""
         ...
 
     def close(self) -> None:

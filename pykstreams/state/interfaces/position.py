@@ -38,7 +38,7 @@ class Position:
         return Position.from_mapping(self._offsets)
 
     def merge(self, other: Position) -> Position:
-        """Takes the higher offset of each partition; returns itself."""
+        """Keeps the higher offset of each partition; returns itself."""
         for topic, offsets in other._offsets.items():
             for partition, offset in offsets.items():
                 self.with_component(topic, partition, offset)

@@ -87,6 +87,10 @@ class StoreContext(Protocol):
         """How to write to a store's changelog; ``None`` for a store without one."""
         ...
 
+    def count_late(self, store_name: str) -> None:
+        """Counts a record that a store does not put because it is late."""
+        ...
+
     def changelog_topic(self, store_name: str) -> str:
         """The name of a store's changelog, or the topic that its serdes get instead where it has none."""
         ...
@@ -149,7 +153,7 @@ class TaskStore(ABC):
 
     @abstractmethod
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
-        """Takes records of its changelog, in their order."""
+        """Puts records of its changelog, in their order."""
 
     def end_restore(self) -> None:  # noqa: B027 - most stores are ready after each record
         """Called when its changelog is read; what takes long before it can be used is done here."""
@@ -159,7 +163,7 @@ class TaskStore(ABC):
         """Writes what its cache holds to the layers below, and forwards it."""
 
     def evict_eldest(self) -> bool:
-        """Takes the entry that was used longest ago out of its cache, as a put does that finds the cache too full.
+        """Evicts the entry of its cache that was used longest ago, as a put does that finds the cache too full.
 
         False where there is none.
         """
@@ -195,7 +199,7 @@ class TaskStore(ABC):
         return Position()
 
     def set_position_source(self, position_of: PositionOf) -> None:  # noqa: B027 - stores of one operator answer no queries
-        """Takes the function that says up to which records the task has come."""
+        """Sets the function that says up to which records the task has come."""
 
 
 class KeyValueIterator(Iterator[KeyValue[K, V]]):

@@ -20,7 +20,7 @@ class CachedKeys:
         self.by_key = None if part is None else KeyIndex(entries, part)
 
     def add(self, key: bytes) -> None:
-        """Takes a key that was not among them before."""
+        """Adds a key that was not among them before."""
         if self.in_order.awake:
             self.in_order.add(key)
         if self.by_key is not None and self.by_key.awake:

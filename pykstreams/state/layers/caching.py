@@ -100,7 +100,7 @@ class CachingStore:
             self._sizes.measure_all()
 
     def knows_below(self, last_time: bytes) -> None:
-        """Takes note of the latest time of what is below, as keys have it; for a cache that has nothing yet."""
+        """Notes the latest time of what is below, as keys have it; for a cache that has nothing yet."""
         self._rows_below.know(last_time)
 
     @property
@@ -346,7 +346,7 @@ class CachingStore:
         self._size.report()
 
     def evict_eldest(self) -> bool:
-        """Takes out the entry that was used longest ago, with every dirty entry if it is dirty; false without one."""
+        """Removes the entry that was used longest ago, with every dirty entry if it is dirty; false without one."""
         entry = self._use_order.take_eldest(self._every_entry, self._next_tick)
         if entry is None:
             return False

@@ -49,7 +49,7 @@ class EngineStore(TaskStore):
         self._engine.write(self.layout.restored(ChangelogColumns.of(rows)))
 
     def restore_keys(self, rows: Sequence[ChangelogRow]) -> None:
-        """Takes all records that there are of some keys, key after key, those of a key in order of time."""
+        """Puts all records that there are of some keys, key after key, those of a key in order of time."""
         self.restore(rows)
 
     def engine_rows(self) -> Iterator[Row]:

@@ -28,11 +28,11 @@ class RowsBelow:
         self._last_time = _ANY_TIME
 
     def know(self, last_time: bytes) -> None:
-        """Takes note of the latest time there is; for a cache that has nothing yet."""
+        """Notes the latest time there is; for a cache that has nothing yet."""
         self._last_time = last_time
 
     def note_eviction(self, key: bytes) -> None:
-        """Takes note of a row that has left the cache."""
+        """Notes a row that has left the cache."""
         if self._time_at is not None:
             self._last_time = max(self._last_time, key[self._time_at])
 

@@ -28,7 +28,7 @@ class ValueSizes:
         self.measures = self._always = True
 
     def note(self, size: int) -> None:
-        """Takes note of the size of a value that was measured."""
+        """Notes the size of a value that was measured."""
         self._measured += 1
         self.average += (size - self.average) / min(self._measured, self._weight)
         self.measures = self._always or self._measured < self._first

@@ -16,6 +16,7 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.metrics import RecordingLevel, Sensor
 from pykstreams.core.metrics.built_in import stores as built_in
 from pykstreams.core.metrics.stats import Amounts
+from pykstreams.state.interfaces.engine import Engine
 from pykstreams.state.interfaces.store import KeyValueIterator, StoreContext
 from pykstreams.state.metrics.open_iterators import OpenIterators
 from pykstreams.state.metrics.rocksdb_statistics import RocksDbStatistics
@@ -47,17 +48,16 @@ class StoreMetrics:
         self.measures_calls = self._metrics.records(RecordingLevel.DEBUG)
         """Whether calls of the store are measured."""
 
-    def describe(self, engine: object, rows: Callable[[], int]) -> None:
+    def describe(self, engine: Engine, rows: Callable[[], int]) -> None:
         """Adds what is read from the lowest layer when it is asked for."""
-        read: Callable[[str], int | None] | None = getattr(engine, "property_value", None)
-        if read is None or read("rocksdb.estimate-num-keys") is None:
+        read = engine.property_value
+        if read("rocksdb.estimate-num-keys") is None:
             self._metrics.add_gauge(built_in.NUM_KEYS, rows, **self._tags)
             return
         for spec in built_in.ROCKSDB:
             self._metrics.add_gauge(spec, _gauge_of(read, f"rocksdb.{spec.name}"), **self._tags)
-        counted: Callable[[], str | None] | None = getattr(engine, "statistics", None)
-        if counted is not None and self.measures_calls:
-            statistics = RocksDbStatistics(counted, SystemClock())
+        if self.measures_calls:
+            statistics = RocksDbStatistics(engine.statistics, SystemClock())
             for spec in built_in.STATISTICS:
                 self._metrics.add_gauge(spec, partial(statistics.value, spec.name), **self._tags)
 
@@ -163,7 +163,7 @@ def _gauge_of(read: Callable[[str], int | None], name: str) -> Callable[[], floa
 
 
 def _taken(noted: list[T]) -> Sequence[T]:
-    """Takes what was noted; others may go on noting meanwhile."""
+    """Returns what was noted, and forgets it; others may go on noting meanwhile."""
     count = len(noted)
     taken = noted[:count]
     del noted[:count]

@@ -49,7 +49,7 @@ class SessionOrder(ABC):
 
     @abstractmethod
     def noted(self, key: bytes, start: int, end: int, removed: bool) -> None:
-        """Takes note of each session that is put or removed."""
+        """Notes each session that is put or removed."""
 
     @abstractmethod
     def of_key(self, key: bytes, earliest_end: int, latest_start: int, reverse: bool) -> Iterator[Row]:

@@ -27,7 +27,6 @@ from collections.abc import Callable, Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
-from pykstreams.core.metrics import Counter
 from pykstreams.state.interfaces.engine import Engine
 from pykstreams.state.interfaces.store import ChangelogRow, StoreContext
 from pykstreams.state.interfaces.versioned_store import PUT_RETURN_CODE_NOT_PUT, PUT_RETURN_CODE_VALID_TO_UNDEFINED
@@ -103,9 +102,7 @@ class VersionHistory:
         self._get, self._put = engine.get, engine.put
         self._newest_rows.open()
         self._forget()
-        self._refused: Counter = context.metrics.counter(
-            "dropped-records-total", "stream-task-metrics", task_id=str(context.task_id)
-        )
+        self._count_late: Callable[[str], None] = context.count_late
         self._task_id = context.task_id
         self._warned_put = self._warned_get = False
         kept = engine.get(_STREAM_TIME)
@@ -240,17 +237,17 @@ class VersionHistory:
         return iter(sorted(found, key=lambda row: (row.key, row.timestamp)))
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
-        """Takes records of the changelog, each as it was put once."""
-        refused, self._refused = self._refused, Counter()
+        """Puts records of the changelog, each as it was put once."""
+        count, self._count_late = self._count_late, _ignore
         warned, self._warned_put = self._warned_put, True
         put = self.put
         for key, value, timestamp, _ in rows:
             put(key, value, timestamp)
-        self._refused, self._warned_put = refused, warned
+        self._count_late, self._warned_put = count, warned
         self.commit(None)
 
     def restore_keys(self, rows: Sequence[ChangelogRow]) -> None:
-        """Takes whole keys, one after the other, those of a key in order of time: nothing is too late.
+        """Puts whole keys, one after the other, those of a key in order of time: nothing is too late.
 
         What another key has in later times must not count: in order of time it would have come after. For a part of the
         keys of a store: stream time is that of all parts, so it is not kept here (``advance`` and ``commit`` do).
@@ -400,7 +397,7 @@ class VersionHistory:
         self._kept_time = self.observed_time
 
     def _refuse(self, timestamp: int) -> None:
-        self._refused.add()
+        self._count_late(self._name)
         if self._warned_put:
             return
         self._warned_put = True
@@ -429,6 +426,10 @@ class VersionHistory:
             self.observed_time,
             self._retention,
         )
+
+
+def _ignore(store_name: str) -> None:
+    """Counts nothing: what a changelog has was counted when it was put."""
 
 
 def _prefix(segment: int) -> bytes:

@@ -95,6 +95,18 @@ class UserVersions(UserStore):
         """Not known of a user's store."""
         self._only_one_version()
 
+    def approximate_num_entries(self) -> int:
+        """Not known of a user's store: -1."""
+        return -1
+
+    def property_value(self, name: str) -> int | None:
+        """There is no database of ours below it."""
+        return None
+
+    def statistics(self) -> str | None:
+        """There is no database of ours below it."""
+        return None
+
     def restore_keys(self, rows: Sequence[ChangelogRow], /) -> None:
         """Records do not come in the order in which they were put, as a user's store is promised."""
         self._only_one_version()

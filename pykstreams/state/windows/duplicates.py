@@ -60,7 +60,7 @@ class RetainedDuplicates:
         return write
 
     def reopened(self, offset: int) -> None:
-        """Takes note of the offset of its changelog with which the store was committed before."""
+        """Notes the offset of its changelog with which the store was committed before."""
         self._kept.go_on_after(offset + 1)
         self._logged.go_on_after(offset + 1)
 

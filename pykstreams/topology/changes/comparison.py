@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 from pykstreams.topology.changes.shape import StoreShape, TopicShape, TopologyShape
 
@@ -45,7 +45,6 @@ class Change:
 
 
 T = TypeVar("T", StoreShape, TopicShape)
-_Pairs: TypeAlias = Mapping[str, str]
 
 _RESET: Final = "stop all workers, and begin anew with 'pykstreams reset'; or give it a new name"
 

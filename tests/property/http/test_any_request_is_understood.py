@@ -23,7 +23,7 @@ from pykstreams.runtime.queries.catalog import StoreKind
 from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.json_serde import JsonSerde
 from pykstreams.serdes.windowed import TimeWindowedSerde
-from tests.unit.http.served import Client, client_of
+from tests.unit.http.served_application import Client, client_of
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
 TEXT = Serdes.string()

@@ -112,9 +112,7 @@ class Application:
             (IN,),
             config=self._config,
             clock=MockClock(0),
-            collector=RecordCollector(
-                self._producer, config=self._config, metrics=StreamsMetrics(), partition_count=lambda topic: 1
-            ),
+            collector=RecordCollector(self._producer, config=self._config, partition_count=lambda topic: 1),
             cache=RecordCache(1 << 20),
             directory=self._folder,
             metrics=StreamsMetrics(),

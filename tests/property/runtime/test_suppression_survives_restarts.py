@@ -55,9 +55,7 @@ class Application:
 
     def start(self) -> None:
         self._producer = CapturingProducer()
-        collector = RecordCollector(
-            self._producer, config=CONFIG, metrics=StreamsMetrics(), partition_count=lambda topic: 1
-        )
+        collector = RecordCollector(self._producer, config=CONFIG, partition_count=lambda topic: 1)
         self._task = Task(
             TaskId(0, 0),
             self._part,

@@ -88,3 +88,13 @@ def test_an_attribute_of_another_object_is_no_reading_of_the_setting() -> None:
 def test_a_property_reads_what_it_is_made_of() -> None:
     assert "processing.guarantee" not in unread(["config.exactly_once"])
     assert "default.value.serde" not in unread(["config.default_value_serde"])
+
+
+def test_every_attribute_stands_for_a_known_setting() -> None:
+    assert {name: key for name, key in ATTRIBUTES.items() if key not in KEYS} == {}
+
+
+def test_every_attribute_of_a_configuration_is_a_setting_with_underscores_or_a_component() -> None:
+    settings = {name: one._name for name, one in vars(StreamsConfig).items() if isinstance(one, _Setting)}
+
+    assert {name: key for name, key in settings.items() if name != key.replace(".", "_")} == {}

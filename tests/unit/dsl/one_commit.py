@@ -32,7 +32,7 @@ def run_in_one_commit(
         tuple(TopicPartition(topic, 0) for topic in part.source_topics),
         config=config,
         clock=MockClock(0),
-        collector=RecordCollector(producer, config=config, metrics=StreamsMetrics(), partition_count=lambda topic: 1),
+        collector=RecordCollector(producer, config=config, partition_count=lambda topic: 1),
         cache=RecordCache(config.statestore_cache_max_bytes),
         directory=Path("unused"),
         metrics=StreamsMetrics(),

@@ -410,7 +410,7 @@ def made(
         (TopicPartition("in", 0),),
         config=settings,
         clock=clock,
-        collector=RecordCollector(producer, config=settings, metrics=StreamsMetrics(), partition_count=lambda topic: 1),
+        collector=RecordCollector(producer, config=settings, partition_count=lambda topic: 1),
         cache=RecordCache(settings.statestore_cache_max_bytes),
         directory=Path("unused"),
         metrics=StreamsMetrics(),

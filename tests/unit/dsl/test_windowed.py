@@ -305,7 +305,7 @@ class Runs:
     def run(self, *records: tuple[str, int]) -> list[bytes | None]:
         """Starts a task, processes the records, commits, and stops; gives the keys that were written to ``out``."""
         producer = CapturingProducer()
-        collector = RecordCollector(producer, config=CONFIG, metrics=StreamsMetrics(), partition_count=lambda topic: 1)
+        collector = RecordCollector(producer, config=CONFIG, partition_count=lambda topic: 1)
         task = Task(
             TaskId(0, 0),
             self._part,

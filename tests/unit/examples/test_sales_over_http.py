@@ -10,7 +10,7 @@ from typing import Any
 
 from examples.running import examples
 from pykstreams import Serdes
-from tests.unit.http.served import client_of
+from tests.unit.http.served_application import client_of
 from tests.unit.runtime.queries.queried import Application
 
 EXAMPLE = examples()["sales_over_http"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from pykstreams.http import Address, HttpOptions, HttpServer, app
 from pykstreams.http.server import bound
-from tests.unit.http.served import Answered, Streams
+from tests.unit.http.served_application import Answered, Streams
 from tests.unit.runtime.queries.queried import Application
 
 PATIENCE_S = 20.0

@@ -17,7 +17,7 @@ from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.queries.lags import LagInfo
 from pykstreams.testing.clock import MockClock
 from tests.brokers.secured import Authority
-from tests.unit.http.served import Client, Streams
+from tests.unit.http.served_application import Client, Streams
 from tests.unit.http.test_store_routes import spread, table
 from tests.unit.runtime.queries.queried import TOPIC, Application
 

@@ -24,7 +24,7 @@ from pykstreams.http.parameters import Parameter
 from pykstreams.http.server import bound
 from pykstreams.runtime.health import TaskHealth
 from pykstreams.runtime.life_cycle import State
-from tests.unit.http.served import Answered, Client, Streams, client_of
+from tests.unit.http.served_application import Answered, Client, Streams, client_of
 from tests.unit.http.serving import PATIENCE_S, Serve, get, serving
 from tests.unit.http.test_store_routes import spread, table
 from tests.unit.runtime.queries.queried import Application

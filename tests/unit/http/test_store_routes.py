@@ -23,7 +23,7 @@ from pykstreams import (
 )
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.serdes.json_serde import JsonSerde
-from tests.unit.http.served import Client, client_of
+from tests.unit.http.served_application import Client, client_of
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
 TEXT, NUMBER = Serdes.string(), Serdes.long()

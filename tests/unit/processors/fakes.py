@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ProcessingError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId
@@ -165,6 +166,7 @@ class FakeOperatorContext:
     def __init__(self, *, children: Iterable[str] = ("child",), failing: bool = False, **stores: Any) -> None:
         self.node = "NODE"
         self.processing = FakeProcessing()
+        self.config = StreamsConfig()
         self.current = CurrentRecord(lambda raw: raw)
         self.received: dict[str, list[tuple[Any, ...]]] = {name: [] for name in children}
         self.children: dict[str, Forward] = {name: self._child(name) for name in children}

@@ -148,7 +148,7 @@ class FakeTask(Task):
         names = [store.name for store in self.by_changelog.values()]
         return error if isinstance(error, DamagedStoreError) and error.store in names else None
 
-    def release(self) -> OpenStores | None:
+    def hand_over(self) -> OpenStores | None:
         if not self.by_changelog or not self.can_release:
             return None
         self.history.append("release")

@@ -56,6 +56,9 @@ class Context:
         """What was logged as it is read again; a broker gives a record without a time one."""
         return [(key, value, 0 if time is None else time, headers) for key, value, time, headers in self.logged]
 
+    def count_late(self, store_name: str) -> None:
+        self.metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(self.task_id)).add()
+
     def changelog_topic(self, store_name: str) -> str:
         return f"{self.application_id}-{store_name}-changelog"
 

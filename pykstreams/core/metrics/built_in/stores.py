@@ -134,7 +134,7 @@ _STATISTICS: Final = {
 }
 
 STATISTICS: Final = tuple(GaugeSpec(GROUP, _TAGS, name, text, _DEBUG) for name, text in _STATISTICS.items())
-"""What RocksDB counts, which costs each access; of its column families together."""
+"""The counts of RocksDB, which cost each access; of its column families together."""
 
 SPECS: Final[tuple[Spec, ...]] = (
     *OPERATIONS.values(),

@@ -28,7 +28,7 @@ class ClientQueue:
             self._queue.push(client)
 
     def take(self, task: TaskId, fits: Callable[[ProcessId], bool] = lambda _: True) -> ProcessId | None:
-        """Takes out the least loaded client that may have the task and fits; ``None``: there is none."""
+        """Removes and returns the least loaded client that may have the task and fits; ``None``: there is none."""
         passed_over: list[ProcessId] = []
         found = None
         while found is None and len(self._queue):

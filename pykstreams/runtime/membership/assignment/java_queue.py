@@ -48,7 +48,7 @@ class JavaQueue(Generic[T]):
         self._rise(len(self._heap) - 1, item)
 
     def pop(self) -> T:
-        """Takes out the first item."""
+        """Removes and returns the first item."""
         first = self._heap[0]
         last = self._heap.pop()
         if self._heap:
@@ -56,7 +56,7 @@ class JavaQueue(Generic[T]):
         return first
 
     def remove(self, item: T) -> None:
-        """Takes out an item, wherever it is."""
+        """Removes an item, wherever it is."""
         at = self._heap.index(item)
         last = self._heap.pop()
         if at == len(self._heap):

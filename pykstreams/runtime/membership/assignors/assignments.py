@@ -76,7 +76,7 @@ class KafkaStreamsAssignment:
         self._tasks[task.id] = task
 
     def remove_task(self, task: AssignedTask) -> None:
-        """Takes out the task with this id, of whichever type, if it is there."""
+        """Removes the task with this id, of whichever type, if it is there."""
         self._tasks.pop(task.id, None)
 
     def with_followup_rebalance(self, deadline: Timestamp) -> KafkaStreamsAssignment:

@@ -14,16 +14,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final, Protocol
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import (
-    ClusterUnavailableError,
-    MissingSourceTopicError,
-    TaskAssignmentError,
-    TaskMigratedError,
-)
+from pykstreams.core.errors import ClusterUnavailableError, MissingSourceTopicError, TaskAssignmentError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.coordinator_requests import MemberOf
-from pykstreams.runtime.clients.errors import GroupError
+from pykstreams.runtime.clients.errors import INSTANCE_ID_TAKEN, OUT_OF_CLASSIC_GROUP, GroupError
 from pykstreams.runtime.clients.group_metadata import group_metadata
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.assignment.check import (
@@ -38,12 +33,19 @@ from pykstreams.runtime.membership.classic.subscriptions import Introduction, Su
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.member_offsets import OffsetRequests, committed_by_now, put_off
 from pykstreams.runtime.membership.member_state import State
-from pykstreams.runtime.membership.membership import Assignment, Lost, ShutdownRequestedError
+from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.membership.protocol.assignment_info import AT_ONCE, NEVER, AssignmentInfo, decode_assignment
 from pykstreams.runtime.membership.protocol.assignor_error import AssignorError
 from pykstreams.runtime.membership.protocol.consumer_protocol import (
     NO_GENERATION,
     decode_consumer_assignment,
+)
+from pykstreams.runtime.membership.refusals import (
+    NOT_TOLD_OF_CLOSE,
+    no_member_now,
+    put_out,
+    shutdown_requested,
+    tasks_lost,
 )
 from pykstreams.runtime.membership.session_events import Expelled, Refused
 from pykstreams.runtime.membership.task_names import task_names, warn_of_lost
@@ -60,7 +62,6 @@ _LONG_JOIN: Final = (
     "records has until its max.poll.interval.ms"
 )
 
-_EXPELLED: Final = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID"})
 _NOT_NOW: Final = frozenset(
     {
         "REBALANCE_IN_PROGRESS",
@@ -130,7 +131,6 @@ class ClassicMembership:
         self._owned: frozenset[TaskId] = frozenset()
         self._warnings = RepeatedWarnings(log, clock)
         self._joins = Joins(clock)
-        self._incarnation = 0
         self._changed = False
         self._lost = False
 
@@ -150,7 +150,7 @@ class ClassicMembership:
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         if self._lost:
-            return Lost(self._incarnation)
+            return Lost()
         match self._session.poll(timeout):
             case None:
                 if self._joins.under_way:
@@ -165,12 +165,12 @@ class ClassicMembership:
                 self._synced(member, assignment)
             case Expelled(reason):
                 self._all_lost(reason)
-                return Lost(self._incarnation)
+                return Lost()
             case Refused(error):
                 raise error
         if self._changed:
             self._changed = False
-            return Assignment(self._incarnation, self._owned, self._layout)
+            return Assignment(self._owned, self._layout)
         return None
 
     def ack(self, change: Assignment | Lost) -> None:
@@ -214,7 +214,7 @@ class ClassicMembership:
     def transaction_metadata(self) -> bytes:
         self._refuse_when_lost()
         if self._member is None or self._joins.under_way:
-            raise TaskMigratedError("this worker is not in the group at the moment; a transaction of it is not fenced")
+            raise no_member_now()
         return group_metadata(self._requests.group, self._member)
 
     def close(self, leave: bool) -> None:
@@ -225,11 +225,7 @@ class ClassicMembership:
                 self._requests.leave(member_id, "the worker was closed")
             except GroupError as error:
                 if error.name != "UNKNOWN_MEMBER_ID":  # then it is out of the group already
-                    log.warning(
-                        "the group was not told that this worker has left, so its tasks are given to others when "
-                        "session.timeout.ms has passed: %s",
-                        error,
-                    )
+                    log.warning(NOT_TOLD_OF_CLOSE, "session.timeout.ms has passed", error)
         self._requests.close()
         self._state.end()
 
@@ -271,7 +267,6 @@ class ClassicMembership:
         if gone:
             self._on_revoked(gone)
         self._owned = frozenset(active)
-        self._incarnation += 1
         self._changed = True
         self._hosts.update(info.hosts, info.standby_hosts)
         self._follow_up(info, gave_up=bool(gone))
@@ -314,10 +309,7 @@ class ClassicMembership:
                     "different versions of the topology, stop those of one of them"
                 )
             case AssignorError.SHUTDOWN_REQUESTED:
-                raise ShutdownRequestedError(
-                    "an instance of this application has asked all of them to shut down (its "
-                    "uncaught_exception_handler answered SHUTDOWN_APPLICATION); its log says why"
-                )
+                raise shutdown_requested()
             case _:
                 raise TaskAssignmentError(
                     f"the leader of the group answered with error {error}, which this release does not know; look at "
@@ -337,21 +329,20 @@ class ClassicMembership:
             self._joins.again_at(at_ms)
 
     def _check_standing(self, error: GroupError) -> None:
-        if error.name in _EXPELLED:
+        if error.name in OUT_OF_CLASSIC_GROUP or error.name == INSTANCE_ID_TAKEN:
             self._member = None
             self._session.expel(error)
-            raise TaskMigratedError(f"this worker is no longer in the group: {error}") from error
+            raise put_out(error) from error
 
     def _all_lost(self, reason: str) -> None:
         warn_of_lost(self._owned, reason)
         self._member = None
         self._generation = NO_GENERATION
         self._owned = frozenset()
-        self._incarnation += 1
         self._changed = False
         self._joins.end()
         self._lost = True
 
     def _refuse_when_lost(self) -> None:
         if self._lost or (self._member is None and self._owned):
-            raise TaskMigratedError("this worker lost its tasks; nothing may be committed for them any more")
+            raise tasks_lost()

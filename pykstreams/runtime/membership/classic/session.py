@@ -16,11 +16,18 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import ClusterError, ClusterUnavailableError, ConfigError, StreamsError
+from pykstreams.core.errors import ClusterUnavailableError, ConfigError, StreamsError
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.coordinator_requests import MemberOf
-from pykstreams.runtime.clients.errors import GroupError
+from pykstreams.runtime.clients.errors import INSTANCE_ID_TAKEN, OUT_OF_CLASSIC_GROUP, GroupError
 from pykstreams.runtime.clients.group_coordinator import Joined
+from pykstreams.runtime.membership.refusals import (
+    ASKED_AGAIN,
+    JOINS_LATER,
+    NOT_TOLD,
+    SILENT_FOR_TOO_LONG,
+    join_refused,
+)
 from pykstreams.runtime.membership.session_events import Expelled, Refused
 from pykstreams.runtime.membership.session_thread import IDLE_S, LONGEST_BACKOFF_S, SessionThread, backoff_s
 
@@ -129,11 +136,11 @@ class ClassicSession:
         return self._thread.poll(timeout_s)
 
     def expel(self, error: GroupError) -> None:
-        """Takes note of what a request of the worker's own has shown: the group goes on without this member.
+        """Notes what a request of the worker's own has shown: the group goes on without this member.
 
         A member whose ``group.instance.id`` another one has taken is refused: if it joined, it would fence that one.
         """
-        if error.name == "FENCED_INSTANCE_ID":
+        if error.name == INSTANCE_ID_TAKEN:
             self._refuse(_refusal(error))
             return
         with self._changed:
@@ -191,12 +198,12 @@ class ClassicSession:
         match error.name:
             case "REBALANCE_IN_PROGRESS":
                 return 0.0
-            case "UNKNOWN_MEMBER_ID" | "ILLEGAL_GENERATION":
+            case name if name in OUT_OF_CLASSIC_GROUP:
                 return self._start_anew(error)
             case "INCONSISTENT_GROUP_PROTOCOL":
                 self._warnings.warn("protocol", "%s", _OTHER_PROTOCOL)
             case _ if error.may_pass:
-                self._warnings.warn(error.name, "joining the group failed, and is tried again: %s", error)
+                self._warnings.warn(error.name, JOINS_LATER, error)
             case _:
                 self._refuse(_refusal(error))
                 return IDLE_S
@@ -231,24 +238,22 @@ class ClassicSession:
                     if self._wish is None and not self._knows_of_rejoin:
                         self._knows_of_rejoin = True
                         self._thread.report(RejoinWanted())
-                case "UNKNOWN_MEMBER_ID" | "ILLEGAL_GENERATION":
+                case name if name in OUT_OF_CLASSIC_GROUP:
                     self._expel(error)
                 case _ if error.may_pass:
                     self._heartbeat_at = self._clock.monotonic() + min(self._heartbeat_s, LONGEST_BACKOFF_S)
-                    self._warnings.warn(
-                        error.name, "the coordinator of the group does not answer, and is asked again: %s", error
-                    )
+                    self._warnings.warn(error.name, ASKED_AGAIN, error)
                 case _:
                     self._refuse(_refusal(error))
 
     def _leave_for_silence(self, member: MemberOf) -> None:
         if not self._is_static:
             try:
-                self._requests.leave(member.member_id, "max.poll.interval.ms has passed")
+                self._requests.leave(member.member_id, SILENT_FOR_TOO_LONG)
             except GroupError as error:
-                log.info("the group was not told, and finds out by its session: %s", error)
+                log.info(NOT_TOLD, error)
         with self._changed:
-            self._lose("max.poll.interval.ms has passed", keeps_id=self._is_static)
+            self._lose(SILENT_FOR_TOO_LONG, keeps_id=self._is_static)
 
     def _expel(self, error: GroupError) -> None:
         # of an older generation it is still a member; with another id it would wait for its own end
@@ -274,7 +279,7 @@ class ClassicSession:
 
 def _refusal(error: GroupError) -> StreamsError:
     match error.name:
-        case "FENCED_INSTANCE_ID":
+        case name if name == INSTANCE_ID_TAKEN:
             return ConfigError(
                 "another worker has joined the group with the group.instance.id of this one; give each worker that "
                 "runs at the same time an id of its own"
@@ -284,6 +289,4 @@ def _refusal(error: GroupError) -> StreamsError:
                 "the brokers do not take this session.timeout.ms; it must lie between their "
                 "group.min.session.timeout.ms and group.max.session.timeout.ms (6 s and 30 min by default)"
             )
-        case "GROUP_MAX_SIZE_REACHED":
-            return ClusterError("the group has as many members as the brokers allow (group.max.size)")
-    return error.as_cluster_error("joining the group")
+    return join_refused(error, limit="group.max.size")

@@ -66,7 +66,7 @@ class Subscriptions:
         ).encode()
 
     def answered(self, info: AssignmentInfo) -> int:
-        """Takes up the version of an assignment; returns when to join again: ``AT_ONCE``, ``NEVER`` or a time."""
+        """Notes the version of an assignment; returns when to join again: ``AT_ONCE``, ``NEVER`` or a time."""
         found = follow_up(self._sent, info)
         self._version = found.version
         return found.at_ms

@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final, Protocol
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import ClusterUnavailableError, MissingSourceTopicError, TaskMigratedError, TopologyError
+from pykstreams.core.errors import ClusterUnavailableError, MissingSourceTopicError, TopologyError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.coordinator_requests import MemberOf
-from pykstreams.runtime.clients.errors import GroupError
+from pykstreams.runtime.clients.errors import OUT_OF_STREAMS_GROUP, GroupError
 from pykstreams.runtime.clients.group_metadata import group_metadata
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.streams_heartbeat import (
@@ -33,7 +33,14 @@ from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.member_offsets import OffsetRequests, committed_by_now, put_off
 from pykstreams.runtime.membership.member_state import State
-from pykstreams.runtime.membership.membership import Assignment, Lost, ShutdownRequestedError
+from pykstreams.runtime.membership.membership import Assignment, Lost
+from pykstreams.runtime.membership.refusals import (
+    NOT_TOLD_OF_CLOSE,
+    no_member_now,
+    put_out,
+    shutdown_requested,
+    tasks_lost,
+)
 from pykstreams.runtime.membership.session_events import Expelled, Refused
 from pykstreams.runtime.membership.streams.session import EndpointsChanged, Event, StatusChanged, Targeted
 from pykstreams.runtime.membership.task_names import task_names, warn_of_lost
@@ -45,7 +52,6 @@ _LOOK_AGAIN_MS: Final = 1_000
 _CONFIRM_S: Final = 1.0
 _HEARTBEATS_BEFORE_ENDING: Final = 2
 """How long source topics may be missing (``StreamThread.handleMissingSourceTopicsWithTimeout``, 4.3.1)."""
-_EXPELLED: Final = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"})
 _NOT_NOW: Final = frozenset(
     {
         "STALE_MEMBER_EPOCH",  # the epoch has moved; if the member is out, its heartbeat is told
@@ -121,7 +127,6 @@ class StreamsMembership:
         self._sources_missing: _MissingSources | None = None
         self._is_delayed = False
         """Whether the group waits for more members before it shares out tasks (``group.streams.initial...delay``)."""
-        self._incarnation = 0
         self._changed = False
         self._lost = False
 
@@ -137,7 +142,7 @@ class StreamsMembership:
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         if self._lost:
-            return Lost(self._incarnation)
+            return Lost()
         match self._session.poll(timeout):
             case None:
                 pass
@@ -151,7 +156,7 @@ class StreamsMembership:
                 self._obey(statuses, heartbeat_s)
             case Expelled(reason):
                 self._all_lost(reason)
-                return Lost(self._incarnation)
+                return Lost()
             case Refused(error):
                 raise error
         if self._sources_missing is not None:
@@ -160,7 +165,7 @@ class StreamsMembership:
             self._reconcile(self._target)
         if self._changed:
             self._changed = False
-            return Assignment(self._incarnation, self._owned, self._layout)
+            return Assignment(self._owned, self._layout)
         return None
 
     def ack(self, change: Assignment | Lost) -> None:
@@ -188,9 +193,9 @@ class StreamsMembership:
         try:
             self._requests.commit(member, offsets)
         except GroupError as error:
-            if error.name in _EXPELLED:
+            if error.name in OUT_OF_STREAMS_GROUP:
                 self._session.expel(str(error))
-                raise TaskMigratedError(f"this worker is no longer in the group: {error}") from error
+                raise put_out(error) from error
             put_off(error, _NOT_NOW)
             return False
         return True
@@ -202,7 +207,7 @@ class StreamsMembership:
         self._refuse_when_lost()
         member = self._member()
         if member is None:
-            raise TaskMigratedError("this worker is not in the group at the moment; a transaction of it is not fenced")
+            raise no_member_now()
         return group_metadata(self._requests.group, member)
 
     def close(self, leave: bool) -> None:
@@ -214,9 +219,7 @@ class StreamsMembership:
                 self._requests.heartbeat(Heartbeat(self._session.member_id, LEAVING))
             except GroupError as error:
                 log.warning(
-                    "the group was not told that this worker has left, so its tasks are given to others when its "
-                    "session has ended (group.streams.session.timeout.ms of the brokers): %s",
-                    error,
+                    NOT_TOLD_OF_CLOSE, "its session has ended (group.streams.session.timeout.ms of the brokers)", error
                 )
         self._requests.close()
         self._state.end()
@@ -266,15 +269,11 @@ class StreamsMembership:
             self._on_revoked(gone)
         self._owned = tasks.active
         self._taken = tasks
-        self._incarnation += 1
         self._changed = True
 
     def _obey(self, statuses: Mapping[int, str], heartbeat_s: float) -> None:
         if GroupStatus.SHUTDOWN_APPLICATION in statuses:
-            raise ShutdownRequestedError(
-                "an instance of this application has asked all of them to shut down (its uncaught_exception_handler "
-                f"answered SHUTDOWN_APPLICATION); its log says why: {statuses[GroupStatus.SHUTDOWN_APPLICATION]}"
-            )
+            raise shutdown_requested(statuses[GroupStatus.SHUTDOWN_APPLICATION])
         if (wrong := statuses.get(GroupStatus.INCORRECTLY_PARTITIONED_TOPICS)) is not None:
             raise TopologyError(
                 f"the brokers give nobody a task, because topics have the wrong number of partitions: {wrong}"
@@ -295,13 +294,12 @@ class StreamsMembership:
         self._owned = frozenset()
         self._target = self._taken = None
         self._sources_missing = None
-        self._incarnation += 1
         self._changed = False
         self._lost = True
 
     def _refuse_when_lost(self) -> None:
         if self._lost or (self._session.epoch is None and self._owned):
-            raise TaskMigratedError("this worker lost its tasks; nothing may be committed for them any more")
+            raise tasks_lost()
 
 
 class _MissingSources:

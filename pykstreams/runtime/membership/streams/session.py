@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import ClusterError, ConfigError, StreamsError, TopologyError
+from pykstreams.core.errors import ConfigError, StreamsError, TopologyError
 from pykstreams.core.repeated_warnings import RepeatedWarnings
-from pykstreams.runtime.clients.errors import GroupError
+from pykstreams.runtime.clients.errors import OUT_OF_STREAMS_GROUP, GroupError
 from pykstreams.runtime.clients.streams_heartbeat import (
     JOINING,
     LEAVING,
@@ -31,12 +31,18 @@ from pykstreams.runtime.clients.streams_heartbeat import (
     Joining,
     Tasks,
 )
+from pykstreams.runtime.membership.refusals import (
+    ASKED_AGAIN,
+    JOINS_LATER,
+    NOT_TOLD,
+    SILENT_FOR_TOO_LONG,
+    join_refused,
+)
 from pykstreams.runtime.membership.session_events import Expelled, Refused
 from pykstreams.runtime.membership.session_thread import IDLE_S, SessionThread, backoff_s
 
 log = logging.getLogger(__name__)
 
-_GONE: Final = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"})
 _OTHER_PROTOCOL: Final = (
     "the group has members of another protocol, so this worker waits until the last of them has left: a group moves "
     "to group.protocol=streams when all workers were stopped; one that was killed stays a member until its "
@@ -159,7 +165,7 @@ class StreamsSession:
             return self._confirmed.take()
 
     def expel(self, reason: str) -> None:
-        """Takes note of what a request of the worker's own has shown: the group goes on without this member."""
+        """Notes what a request of the worker's own has shown: the group goes on without this member."""
         with self._changed:
             self._lose(reason)
 
@@ -220,17 +226,17 @@ class StreamsSession:
             # the next heartbeat says that the member does not have them, so they might be given to another
             place.target = None
         match error.name:
-            case name if name in _GONE and place.epoch != JOINING:
+            case name if name in OUT_OF_STREAMS_GROUP and place.epoch != JOINING:
                 self._lose(str(error))
-            case name if name in _GONE:
-                self._warnings.warn(name, "joining the group failed, and is tried again: %s", error)
+            case name if name in OUT_OF_STREAMS_GROUP:
+                self._warnings.warn(name, JOINS_LATER, error)
             case "GROUP_ID_NOT_FOUND" | "INCONSISTENT_GROUP_PROTOCOL":
                 if place.epoch != JOINING:
                     self._lose(f"the group is not there any more: {error}")
                 else:
                     self._warnings.warn("protocol", "%s", _OTHER_PROTOCOL)
             case name if error.may_pass:
-                self._warnings.warn(name, "the coordinator of the group does not answer, and is asked again: %s", error)
+                self._warnings.warn(name, ASKED_AGAIN, error)
             case _:
                 self._refuse(_refusal(error))
 
@@ -239,10 +245,10 @@ class StreamsSession:
             if place.epoch != JOINING:
                 self._requests.heartbeat(Heartbeat(self.member_id, LEAVING))
         except GroupError as error:
-            log.info("the group was not told, and finds out by its session: %s", error)
+            log.info(NOT_TOLD, error)
         with self._changed:
             if self._place is place:
-                self._lose("max.poll.interval.ms has passed")
+                self._lose(SILENT_FOR_TOO_LONG)
 
     def _lose(self, reason: str) -> None:
         if self._place is not None:
@@ -338,6 +344,4 @@ def _refusal(error: GroupError) -> StreamsError:
                 "streams.version=1 (kafka-features.sh upgrade --feature streams.version=1). Or use "
                 "group.protocol=classic"
             )
-        case "GROUP_MAX_SIZE_REACHED":
-            return ClusterError("the group has as many members as the brokers allow (group.streams.max.size)")
-    return error.as_cluster_error("joining the group")
+    return join_refused(error, limit="group.streams.max.size")

@@ -101,7 +101,7 @@ class RecordQueue:
         return self.messages[0].offset() if self.messages else None
 
     def run(self, until: int) -> Iterator[Head]:
-        """Takes the head, and those behind it as long as their times are below ``until``.
+        """Yields the head, and those behind it as long as their times are below ``until``.
 
         Each is given when the one behind it has moved to its place.
         """
@@ -230,7 +230,7 @@ class PartitionGroup:
         return True
 
     def leave(self) -> tuple[RecordQueue, int]:
-        """Takes out the queue whose head comes next; returns until which time its records come before all others.
+        """Removes the queue whose head comes next; returns until which time its records come before all others.
 
         While it is out and nothing is added, ``is_ready`` would go on to say what it said before. Beside one or two
         other queues it may stay out until the time of the next head. Beside three or more it comes back after one

@@ -38,13 +38,13 @@ class StateOffsets:
         self._asked: set[str] = set()
 
     def opened(self, store: CommittedStore, offset: int | None) -> None:
-        """Takes note of the offset that a store was found with when it was opened, so that it is on disk."""
+        """Notes the offset that a store was found with when it was opened, so that it is on disk."""
         self.note(store, offset)
         if store.name in self._durable:
             self._flushed[store.name] = self._durable[store.name]
 
     def note(self, store: CommittedStore, offset: int | None) -> None:
-        """Takes note of the offset that an open store was committed with; ``None``: there is no news."""
+        """Notes the offset that an open store was committed with; ``None``: there is no news."""
         name = store.name
         if offset is None or name not in self._changelogs:
             return

@@ -119,14 +119,14 @@ class TaskStores:
             self.offsets.note(store, offset)
 
     def evict_eldest(self) -> bool:
-        """Takes one entry out of each cache; false when all of them are empty."""
+        """Evicts one entry of each cache; false when all of them are empty."""
         evicted = False
         for store in self._open.values():
             evicted |= store.evict_eldest()
         return evicted
 
     def leave_open(self) -> OpenStores | None:
-        """Takes them out, open as they are, for another task of this id; ``None`` if one cannot be given away."""
+        """Gives them away, open as they are, to another task of this id; ``None`` if one cannot be given away."""
         stores = dict(self._open)
         if not stores or not all(store.can_be_released for store in stores.values()):
             return None

@@ -21,7 +21,7 @@ from pykstreams.cli.live.top import _next
 from pykstreams.http import Address, HttpOptions, HttpServer, app
 from pykstreams.http.server import bound
 from tests.unit.http.live.test_browser import counting, thread
-from tests.unit.http.served import Streams
+from tests.unit.http.served_application import Streams
 from tests.unit.runtime.queries.queried import Application
 
 ROOT = Path(__file__).parents[4]

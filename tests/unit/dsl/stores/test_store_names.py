@@ -115,7 +115,7 @@ def test_two_windowed_tables_cannot_have_one_store(make: str) -> None:
         builder.build()
 
 
-def test_the_same_materialized_object_makes_two_stores() -> None:
+def test_one_materialized_object_for_two_tables_is_refused() -> None:
     builder, given = StreamsBuilder(), Materialized[Any, Any]("x")
     builder.table("in", materialized=given)
     builder.table("in2", materialized=given)
@@ -147,7 +147,7 @@ def test_a_store_of_a_processor_cannot_be_that_of_a_table() -> None:
         builder.build()
 
 
-def test_equal_builders_are_two_stores() -> None:
+def test_equal_builders_are_refused_as_two_stores_of_one_name() -> None:
     builder, supplier = StreamsBuilder(), Stores.in_memory_key_value_store("x")
     for _ in range(2):
         builder.add_state_store(Stores.key_value_store_builder(supplier))

@@ -24,7 +24,7 @@ from pykstreams.http import Address, HttpOptions, HttpServer, app
 from pykstreams.http.server import bound
 from pykstreams.runtime.health import TaskHealth
 from pykstreams.runtime.worker.thread_metadata import TaskMetadata, ThreadMetadata
-from tests.unit.http.served import Streams
+from tests.unit.http.served_application import Streams
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
 TEXT = Serdes.string()

@@ -21,7 +21,7 @@ from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.queries.lags import LagInfo
 from pykstreams.runtime.worker.thread_metadata import TaskMetadata, ThreadMetadata
 from pykstreams.testing.clock import MockClock
-from tests.unit.http.served import Client, Streams
+from tests.unit.http.served_application import Client, Streams
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
 TEXT = Serdes.string()

@@ -10,8 +10,7 @@ import pytest
 
 from pykstreams.core.errors import ProcessingError, SerdeError
 from pykstreams.processors import Reorder
-from pykstreams.processors.drop_reasons import NULL_TABLE_KEY
-from pykstreams.processors.tables.reorder import LATE
+from pykstreams.processors.drop_reasons import LATE_FOR_ORDER, NULL_TABLE_KEY
 from pykstreams.serdes import Serdes
 from pykstreams.state.buffers.reorder_buffer import ReorderBuffer, reorder_buffer
 from tests.unit.processors.fakes import FakeOperatorContext
@@ -75,7 +74,7 @@ def test_a_record_later_than_the_grace_is_dropped(buffer: ReorderBuffer) -> None
     process("a", 1, 50)
     process("a", 2, 39)
 
-    assert (context.forwarded, context.dropped) == ([], [LATE])
+    assert (context.forwarded, context.dropped) == ([], [LATE_FOR_ORDER])
 
 
 def test_a_record_that_cannot_be_kept_is_reported_and_moves_no_time_on(buffer: ReorderBuffer) -> None:

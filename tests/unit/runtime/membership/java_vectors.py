@@ -19,12 +19,13 @@ from pykstreams.runtime.membership.assignment.high_availability import assign_hi
 from pykstreams.runtime.membership.assignment.joined_group import Member, Topics, join
 from pykstreams.runtime.membership.assignment.leader import lead
 from pykstreams.runtime.membership.assignment.previous import lags, previous_tasks
-from pykstreams.runtime.membership.assignment.sticky import assign_previous, assign_sticky
+from pykstreams.runtime.membership.assignment.sticky import assign_previous
 from pykstreams.runtime.membership.assignment.threads import consumer_tasks
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.membership.protocol.assignment_info import NEVER, AssignmentInfo
 from pykstreams.runtime.membership.protocol.subscription_info import SubscriptionInfo
+from tests.unit.runtime.membership.legacy_sticky import assign_sticky
 
 FOLDER = Path(__file__).parent / "vectors"
 GROUPS = FOLDER / "groups.jsonl.xz"

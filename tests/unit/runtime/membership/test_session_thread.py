@@ -34,7 +34,7 @@ class Steps:
         self.refused: list[StreamsError] = []
         self.closed = threading.Event()
         self.thread: SessionThread[Told | Asked] = SessionThread(
-            "session",
+            "till-membership",
             self.step,
             refuse=self.refuse,
             close=self.closed.set,
@@ -141,7 +141,8 @@ def test_a_mistake_in_a_step_ends_the_session_with_an_error(session: Steps, capl
     session.thread.start()
     assert session.taken.acquire(timeout=SOON_S)
     assert "a mistake" in str(session.refused[0])
-    assert "ended by a mistake in it" in caplog.text
+    assert session.refused[0].__cause__ is session.mistake
+    assert "the session of till-membership in the group ended by a mistake in it" in caplog.text
 
 
 def test_a_worker_that_does_not_poll_for_too_long_is_told_how_to_mend_it(

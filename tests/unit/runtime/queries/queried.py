@@ -64,9 +64,7 @@ class Application:
         self.global_stores: dict[str, LocalStore] = {}
         cache, metrics, clock = RecordCache(cache_bytes), StreamsMetrics(), MockClock(0)
         self.metrics = metrics
-        collector = RecordCollector(
-            CapturingProducer(), config=self.config, metrics=metrics, partition_count=lambda _: partitions
-        )
+        collector = RecordCollector(CapturingProducer(), config=self.config, partition_count=lambda _: partitions)
         part = self.plan.subtopologies[0]
         self.offsets = dict.fromkeys(range(partitions), 0) | dict(committed or {})
         self.by_partition = {

@@ -431,6 +431,21 @@ def test_thread_closes_everything_when_it_is_stopped(bench: StandbyBench) -> Non
     bench.worker.lock(TASK)
 
 
+def test_what_cannot_be_closed_is_named_and_the_rest_is_closed(
+    bench: StandbyBench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise ClusterError("the consumer is busy")
+
+    monkeypatch.setattr(bench.standbys._rounds, "close", fail)
+    bench.standbys.close()
+
+    assert [said.partition(": ")[2] for said in caplog.messages] == [
+        "closing the consumer of changelogs went wrong; the rest is closed"
+    ]
+    assert bench.closed == 1
+
+
 def test_thread_without_a_copy_is_woken_by_an_assignment(bench: StandbyBench) -> None:
     bench.assign()
     bench.standbys.start()

@@ -147,7 +147,6 @@ class TaskBench:
         self.collector = RecordCollector(
             self.producer,
             config=self.config,
-            metrics=self.metrics,
             partition_count=lambda topic: partition_count,
         )
         self.woken = threading.Event()

@@ -10,12 +10,14 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import DeliveryError, StreamsError, TaskCorruptedError, TaskMigratedError
 from pykstreams.core.handlers import ErrorHandlerContext, ErrorHandlerResponse, ProductionExceptionHandler
 from pykstreams.core.ids import TaskId
-from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.core.metrics import Counter
 from pykstreams.core.record import ProducerRecord
 from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.dropped import DroppedRecords, NodeDrops
 from pykstreams.runtime.tasks.held_changelogs import MOST_HELD
 from pykstreams.state.interfaces.store import ChangelogWriter
 from pykstreams.testing.capture import CapturingProducer
+from tests.unit.runtime.cluster_fakes import FakeClock
 from tests.unit.runtime.tasks.fakes import FakeKafkaError, message
 
 TASK = TaskId(0, 1)
@@ -56,18 +58,18 @@ class Answer(ProductionExceptionHandler):
 
 def make(
     producer: CapturingProducer | None = None, handler: ProductionExceptionHandler | None = None, **options: Any
-) -> tuple[RecordCollector, StreamsMetrics]:
+) -> tuple[RecordCollector, DroppedRecords]:
     config = {} if handler is None else {"production.exception.handler": handler}
-    metrics = StreamsMetrics()
     collector = RecordCollector(
         producer or CapturingProducer(),
         config=StreamsConfig(config),
-        metrics=metrics,
         partition_count=lambda topic: {"known": 3}.get(topic, 0),
         **options,
     )
     collector.register(TASK, "SINK", "out")
-    return collector, metrics
+    dropped = DroppedRecords(TASK, Counter(), FakeClock(), lambda: None)
+    collector.count_drops(TASK, dropped)
+    return collector, dropped
 
 
 def failed(collector: RecordCollector, name: str, **options: bool) -> None:
@@ -284,7 +286,7 @@ def test_a_changelog_record_that_the_client_refuses_keeps_the_task_from_its_comm
     handler = Answer(ErrorHandlerResponse.resume())
     producer = RefusingProducer()
     producer.full = full
-    collector, metrics = make(producer, handler, holds_changelogs=held)
+    collector, dropped = make(producer, handler, holds_changelogs=held)
 
     collector.changelog_writer(TASK, "counts", "log", 1, stays_behind=held)(b"k", b"large", timestamp, ())
 
@@ -295,7 +297,7 @@ def test_a_changelog_record_that_the_client_refuses_keeps_the_task_from_its_comm
     ((context, record, _),) = handler.asked
     assert (context.processor_node_id, record) == ("counts", ("log", b"k", b"large", 1, timestamp, ()))
     assert "the production exception handler would go on without it" in caplog.text
-    assert metrics.counter("dropped-records-total", "stream-task-metrics", task_id="0_1").total == 0
+    assert (dropped.total, dropped.by_node()) == (0, {})
 
 
 def test_a_changelog_record_that_the_brokers_refuse_keeps_the_task_from_its_commit() -> None:
@@ -348,7 +350,7 @@ def test_a_handler_may_go_on_without_the_record_and_send_it_elsewhere() -> None:
     letter = ProducerRecord("dlq", b"k", b"v")
     handler = Answer(ErrorHandlerResponse.resume([letter]))
     producer = CapturingProducer()
-    collector, metrics = make(producer, handler)
+    collector, dropped = make(producer, handler)
 
     failed(collector, "MSG_SIZE_TOO_LARGE")
 
@@ -359,7 +361,7 @@ def test_a_handler_may_go_on_without_the_record_and_send_it_elsewhere() -> None:
     assert isinstance(exception, DeliveryError)
     assert exception.name == "MSG_SIZE_TOO_LARGE"
     assert [found.topic for found in producer.take()] == ["dlq"]
-    assert metrics.counter("dropped-records-total", "stream-task-metrics", task_id="0_1").total == 1
+    assert (dropped.total, dropped.by_node()) == (1, {"SINK": NodeDrops(total=1, failed=1)})
 
 
 @pytest.mark.parametrize("name", ["TOPIC_AUTHORIZATION_FAILED", "UNKNOWN"])

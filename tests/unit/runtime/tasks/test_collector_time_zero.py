@@ -5,7 +5,6 @@ import logging
 import pytest
 
 from pykstreams import StreamsConfig
-from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import ProducerRecord
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.testing.capture import CapturingProducer
@@ -17,7 +16,6 @@ def test_timestamp_zero_is_sent_as_what_the_producer_takes(takes_time_zero: bool
     collector = RecordCollector(
         producer,
         config=StreamsConfig(),
-        metrics=StreamsMetrics(),
         partition_count=lambda topic: 1,
         takes_time_zero=takes_time_zero,
     )
@@ -31,7 +29,6 @@ def test_a_worker_says_once_that_it_changes_timestamp_zero(caplog: pytest.LogCap
     collector = RecordCollector(
         CapturingProducer(),
         config=StreamsConfig(),
-        metrics=StreamsMetrics(),
         partition_count=lambda topic: 1,
         takes_time_zero=False,
     )

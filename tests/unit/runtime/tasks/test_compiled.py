@@ -55,7 +55,7 @@ class CompiledPlan:
         )
         self.producer = CapturingProducer()
         metrics, clock = StreamsMetrics(), MockClock(0)
-        collector = RecordCollector(self.producer, config=config, metrics=metrics, partition_count=lambda topic: 4)
+        collector = RecordCollector(self.producer, config=config, partition_count=lambda topic: 4)
         current = CurrentRecord(describe_record)
         self.dropped = metrics.counter("dropped-records-total", "stream-task-metrics", task_id=str(TASK))
         dropped = DroppedRecords(TASK, self.dropped, clock, lambda: current.context)

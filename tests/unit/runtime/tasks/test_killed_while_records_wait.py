@@ -91,7 +91,7 @@ class Application:
         self._producer = CapturingProducer()
         metrics = StreamsMetrics()
         self._collector = RecordCollector(
-            self._producer, config=self._config, metrics=metrics, partition_count=lambda topic: 1, holds_changelogs=True
+            self._producer, config=self._config, partition_count=lambda topic: 1, holds_changelogs=True
         )
         self._task = Task(
             TaskId(0, 0),

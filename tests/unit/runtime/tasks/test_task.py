@@ -389,7 +389,7 @@ def test_released_task_closes_its_nodes_and_leaves_its_stores_with_their_rows() 
     store = bench.task.stores["rows"]
     store.put("a", "1")
     bench.commit()
-    left = bench.task.release()
+    left = bench.task.hand_over()
 
     assert (closed, dict(bench.task.stores)) == (["node"], {})
     assert left is not None and left.stores == {"rows": store}
@@ -404,7 +404,7 @@ def test_task_with_work_that_is_not_committed_is_not_released() -> None:
     bench = with_store(lambda: closed.append("node"))
     bench.feed(message("in", 0, "v", 1))
 
-    assert bench.task.release() is None
+    assert bench.task.hand_over() is None
     assert closed == []
     assert bench.task.stores["rows"].is_open
 
@@ -416,7 +416,7 @@ def test_task_whose_nodes_cannot_be_closed_closes_its_stores_too() -> None:
     bench = with_store(fails)
     store = bench.task.stores["rows"]
     with pytest.raises(StreamsError, match="close of NODE failed"):
-        bench.task.release()
+        bench.task.hand_over()
 
     assert not store.is_open
     assert dict(bench.task.stores) == {}

@@ -64,7 +64,7 @@ class FakeTransactions:
     def begin(self) -> None:
         self.history.append("begin")
 
-    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
+    def commit(self, offsets: Offsets, group_metadata: bytes) -> None:
         if self.fail is not None:
             raise self.fail
         self.history.append(("commit", dict(offsets), group_metadata))

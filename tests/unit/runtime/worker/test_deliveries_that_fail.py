@@ -10,12 +10,11 @@ import pytest
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import DeliveryError, TaskCorruptedError
 from pykstreams.core.handlers import ErrorHandlerResponse
-from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import ProducerRecord
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.worker.commit import AtLeastOnce, CommitSteps, ExactlyOnce
-from pykstreams.runtime.worker.setbacks import LONGEST_S, Setbacks
+from pykstreams.runtime.worker.starts_over import LONGEST_S, StartsOver
 from pykstreams.testing.capture import CapturingProducer
 from tests.unit.runtime.tasks.fakes import FakeKafkaError, message
 from tests.unit.runtime.tasks.test_collector import Answer
@@ -42,9 +41,7 @@ class Bench:
     def __init__(self, guarantee: str, handler: Any = None) -> None:
         self.bench = WorkerBench({"processing.guarantee": guarantee})
         config = StreamsConfig({} if handler is None else {"production.exception.handler": handler})
-        self.collector = RecordCollector(
-            CapturingProducer(), config=config, metrics=StreamsMetrics(), partition_count=lambda topic: 1
-        )
+        self.collector = RecordCollector(CapturingProducer(), config=config, partition_count=lambda topic: 1)
         self.transactions = FakeTransactions()
         steps = CommitSteps(
             deliveries=self.collector,
@@ -156,7 +153,7 @@ def test_a_handler_that_says_fail_ends_the_worker() -> None:
         one.commit()
 
 
-def test_a_task_that_is_set_back_again_and_again_waits_longer_until_it_is_committed() -> None:
+def test_a_task_that_is_starts_over_again_and_again_waits_longer_until_it_is_committed() -> None:
     bench = WorkerBench()
     bench.assign(ONE, TWO)
     waits = []
@@ -185,10 +182,10 @@ def steps_until(bench: WorkerBench, done: Callable[[], bool]) -> float:
 
 
 def test_waits_grow_up_to_the_longest() -> None:
-    setbacks = Setbacks(0.1)
+    starts = StartsOver(0.1)
 
-    assert [setbacks.wait_s([ONE]) for _ in range(9)][-3:] == [6.4, LONGEST_S, LONGEST_S]
-    assert setbacks.wait_s([TWO]) == 0.1
-    assert setbacks.wait_s([ONE, TWO]) == LONGEST_S
-    setbacks.over([ONE, TWO])
-    assert setbacks.wait_s([ONE]) == 0.1
+    assert [starts.wait_s([ONE]) for _ in range(9)][-3:] == [6.4, LONGEST_S, LONGEST_S]
+    assert starts.wait_s([TWO]) == 0.1
+    assert starts.wait_s([ONE, TWO]) == LONGEST_S
+    starts.committed([ONE, TWO])
+    assert starts.wait_s([ONE]) == 0.1

@@ -69,9 +69,7 @@ class OneWorker:
             [ORDERS],
             config=self.config,
             clock=self.clock,
-            collector=RecordCollector(
-                Nowhere(), config=self.config, metrics=StreamsMetrics(), partition_count=lambda topic: 1
-            ),
+            collector=RecordCollector(Nowhere(), config=self.config, partition_count=lambda topic: 1),
             cache=RecordCache(0),
             directory=self.directory.task_dir(TASK),
             metrics=StreamsMetrics(),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pykstreams.core.errors import BootstrapError, ClusterError, StreamsError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.errors import ClientError
+from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import DeliveryFailures
 from pykstreams.runtime.swap.bootstrap import GENERATION
@@ -57,7 +57,7 @@ class FakeTasks(TaskManager):
     def hold(self, task_id: TaskId) -> None:
         self.held[task_id] = self.running.pop(task_id)
 
-    def release(self, task_id: TaskId, swapped: Shadow | None) -> None:
+    def close_held(self, task_id: TaskId, swapped: Shadow | None) -> None:
         if self.held.pop(task_id, None) is not None:
             self.released.append((task_id, swapped is not None))
             self.running[task_id] = running(TaskToSwap(task_id, NUMBER if swapped is not None else None))
@@ -99,7 +99,7 @@ class FakeSwapOutput(SwapOutput):
         self.fail: StreamsError | None = None
         self.committed: list[Offsets] = []
 
-    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
+    def commit(self, offsets: Offsets, group_metadata: bytes) -> None:
         assert group_metadata == FakeMembership().transaction_metadata()
         if self.fail is not None:
             raise self.fail
@@ -266,7 +266,7 @@ class FakeProducer:
     def begin(self) -> None:
         self.history.append("begin")
 
-    def commit(self, offsets: Offsets, group_metadata: Any) -> None:
+    def commit(self, offsets: Offsets, group_metadata: bytes) -> None:
         self.history.append("commit")
 
     def abort(self) -> bool:
@@ -275,7 +275,7 @@ class FakeProducer:
 
 
 class FakeCollector:
-    def delivery_failed(self, error: Any, message: Any) -> None:
+    def delivery_failed(self, error: ClientError | None, message: RecordMessage) -> None:
         """Nothing fails."""
 
     def changelog_writer(self, task_id: TaskId, store: str, topic: str, partition: int) -> ChangelogWriter:
@@ -299,7 +299,7 @@ def test_a_producer_serves_until_a_transaction_is_given_up() -> None:
     assert made == []
     for _ in range(2):
         output.begin()
-        output.commit({}, None)
+        output.commit({}, b"")
     output.begin()
     output.abort()
     output.begin()

@@ -72,7 +72,7 @@ def test_a_claimed_folder_is_locked_until_it_is_released(bench: TaskFoldersBench
     (folders.path(TASK) / "rows").touch()
     with pytest.raises(LockError):
         bench.other.lock(TASK)
-    folders.release(TASK)
+    folders.unlock(TASK)
     bench.other.lock(TASK)
 
     assert (folders.path(TASK) / "rows").exists()
@@ -83,7 +83,7 @@ def test_state_is_deleted_with_the_release_if_asked_for(bench: TaskFoldersBench)
     claim(folders)
     (folders.path(TASK) / "rows").touch()
     folders.wipe(TASK)
-    folders.release(TASK)
+    folders.unlock(TASK)
 
     assert not (folders.path(TASK) / "rows").exists()
 
@@ -119,7 +119,7 @@ def test_a_standby_is_asked_to_leave_and_may_come_back_after_the_release(bench: 
     folders = bench.folders(standbys)
     claim(folders)
     asked_for = set(standbys.asked_for)
-    folders.release(TASK)
+    folders.unlock(TASK)
 
     assert (asked_for, standbys.asked_for) == ({TASK}, set())
 
@@ -128,7 +128,7 @@ def test_folders_that_nobody_uses_are_deleted_when_it_is_time(bench: TaskFolders
     folders = bench.folders()
     claim(folders)
     (folders.path(TASK) / "rows").touch()
-    folders.release(TASK)
+    folders.unlock(TASK)
     folders.clean_up()
     early = (bench.mine.path / "0_0" / "rows").exists()
     bench.clock.advance(1 + folders.cleanup_in_s())
@@ -148,7 +148,7 @@ def test_stores_that_a_standby_has_left_open_come_with_the_lock_of_their_folder(
     left = folders.left_open(TASK), folders.left_open(TASK)
     with pytest.raises(LockError):
         bench.other.lock(TASK)
-    folders.release(TASK)
+    folders.unlock(TASK)
 
     assert (claimed, left) == (True, (stores, None))
     bench.other.lock(TASK)
@@ -176,7 +176,7 @@ def test_a_task_is_not_handed_on_where_no_standby_belongs_or_its_stores_cannot_s
     unwanted = folders.hand_on(TASK, lambda: stores)
     standbys.wanted.add(TASK)
     kept = folders.hand_on(TASK, lambda: None)
-    folders.release(TASK)
+    folders.unlock(TASK)
 
     assert (unwanted, kept, standbys.left) == (False, False, {})
     assert not bench.folders().hand_on(TASK, lambda: stores)

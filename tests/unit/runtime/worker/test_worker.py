@@ -124,7 +124,7 @@ def test_notes_go_when_a_worker_stops_also_those_of_tasks_that_had_nothing_to_do
 def test_note_stays_where_a_task_was_lost(noting: WorkerBench) -> None:
     noting.assign(ONE)
     noting.feed(P0, 0)
-    noting.membership.changes.append(Lost(2))
+    noting.membership.changes.append(Lost())
     noting.worker.step()
     noting.assign(ONE)
 
@@ -192,7 +192,7 @@ def test_records_of_a_task_that_left_are_ignored(bench: WorkerBench) -> None:
 def test_lost_tasks_are_closed_without_a_commit_before_the_loss_is_acknowledged(bench: WorkerBench) -> None:
     bench.assign(ONE)
     bench.feed(P0, 0)
-    lost = Lost(1)
+    lost = Lost()
     bench.membership.changes.append(lost)
     bench.worker.step()
 
@@ -454,6 +454,7 @@ def test_worker_that_closes_goes_on_closing_after_an_error(
     run(bench, lambda: bench.worker.stop(leave=True))
 
     assert "giving up partitions failed" in caplog.text
+    assert "worker: closing tasks went wrong; the worker closes the rest" in caplog.messages
     assert (bench.updater.stopped, bench.output.closed, bench.reader.closed) == (True, True, True)
 
 
@@ -474,7 +475,7 @@ def test_worker_that_loses_its_tasks_before_the_last_commit_does_not_wait_for_it
 ) -> None:
     def stop() -> None:
         bench.membership.rebalances = True
-        bench.membership.changes.append(Lost(2))
+        bench.membership.changes.append(Lost())
         bench.worker.stop(leave=True)
 
     run(bench, stop)
@@ -620,7 +621,7 @@ def test_input_that_cannot_be_read_for_a_while_is_logged_once_per_interval(
 def test_worker_that_lost_its_tasks_sends_nothing_of_theirs_any_more(bench: WorkerBench) -> None:
     bench.assign(ONE)
     bench.output.holds_records = True
-    bench.membership.changes.append(Lost(1))
+    bench.membership.changes.append(Lost())
     bench.worker.step()
 
     assert bench.output.renewed == 1

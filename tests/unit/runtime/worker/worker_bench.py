@@ -216,7 +216,7 @@ class WorkerBench:
         self.worker.step()
 
     def assignment(self, *tasks: TaskId) -> Assignment:
-        return Assignment(1, frozenset(tasks), self.layout)
+        return Assignment(frozenset(tasks), self.layout)
 
     def feed(self, place: TopicPartition, *offsets: int) -> None:
         self.reader.next = fetched(place, *offsets)

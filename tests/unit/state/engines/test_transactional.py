@@ -59,6 +59,12 @@ class Disk:
     def approximate_num_entries(self) -> int:
         return len(self.rows)
 
+    def property_value(self, name: str) -> int | None:
+        return None
+
+    def statistics(self) -> str | None:
+        return None
+
     def close(self) -> None:
         pass
 

@@ -165,6 +165,12 @@ def test_several_versions_at_once_are_refused(context: Context) -> None:
             read()
 
 
+def test_how_many_keys_it_has_is_not_known(context: Context) -> None:
+    opened(context)
+
+    assert [float(one.value) for name, one in context.metrics.metrics().items() if name.name == "num-keys"] == [-1]
+
+
 def test_a_stream_finds_the_row_of_its_time_in_it() -> None:
     builder = StreamsBuilder()
     consumed = Consumed(key_serde=TEXT, value_serde=TEXT)

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pykstreams.runtime.membership.assignment.group import ClientTasks, Group
-from pykstreams.runtime.membership.assignment.sticky import assign_previous, assign_sticky
+from pykstreams.runtime.membership.assignment.sticky import assign_previous
 from tests.interop.assignor_questions import random_groups
 from tests.unit.runtime.membership.java_vectors import group_of
+from tests.unit.runtime.membership.legacy_sticky import assign_sticky
 
 
 @given(st.integers(0, 2**32))

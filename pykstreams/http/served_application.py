@@ -16,7 +16,7 @@ from pykstreams.runtime.worker.thread_metadata import ThreadMetadata
 from pykstreams.topology.description import TopologyDescription
 
 
-class Served(Protocol):
+class ServedApplication(Protocol):
     """The application that is served; all of it may be called from any thread."""
 
     @property
