@@ -699,3 +699,19 @@ def test_an_embedded_cluster_refuses_partition_counts_other_than_four() -> None:
         "repartition topic 'shop-by-key-repartition' wants 6 partitions, and every topic of an embedded cluster has 4; "
         "leave the number out, or use a real cluster"
     )
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_class_that_cannot_be_imported_is_told_with_its_source_before_anything_else(
+    invoke: Invoke, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "shop.py").write_text(COUNT)
+    (tmp_path / "shop.toml").write_text('"processing.exception.handler" = "nomod:Nope"')
+
+    done = invoke(command, "shop.py", "--config", "shop.toml", "--bootstrap-servers", "localhost:1")
+
+    assert (done.exit_code, done.stderr) == (
+        2,
+        "ConfigError: setting 'processing.exception.handler' is 'nomod:Nope', which cannot be imported: No module named "
+        "'nomod'; correct it, or install the module where the application runs [shop.toml]\n",
+    )
