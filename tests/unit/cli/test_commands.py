@@ -712,6 +712,6 @@ def test_class_that_cannot_be_imported_is_told_with_its_source_before_anything_e
 
     assert (done.exit_code, done.stderr) == (
         2,
-        "ConfigError: setting 'processing.exception.handler' is 'nomod:Nope', which cannot be imported: No module named "
-        "'nomod'; correct it, or install the module where the application runs [shop.toml]\n",
+        "ConfigError: setting 'processing.exception.handler' is 'nomod:Nope', which cannot be imported: No module "
+        "named 'nomod'; correct it, or install the module where the application runs [shop.toml]\n",
     )
