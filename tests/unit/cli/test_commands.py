@@ -739,9 +739,7 @@ def test_topics_with_names_that_kafka_refuses_are_neither_listed_nor_created(
     done = invoke("topics", "shop.py", "--bootstrap-servers", "localhost:1", *mode)
 
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.startswith(
-        "TopologyError: Invalid topology: topic 'a b', which KSTREAM-SOURCE-0000000000 reads, has"
-    )
+    assert "topic 'a b', which KSTREAM-SOURCE-0000000000 reads, has characters" in done.stderr
     assert "correct the name in the topology or the settings" in done.stderr
 
 
