@@ -79,6 +79,7 @@ def backfill(
         config_file=config_file,
         pairs=pairs,
         options={"application.id": application_id, "bootstrap.servers": bootstrap_servers},
+        resolves=True,
     )
     need_application_id(config)
     jobs = bulk_jobs()

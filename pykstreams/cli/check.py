@@ -56,7 +56,7 @@ def check(
 
     script = load_script(topology)
     options = {"application.id": application_id, "bootstrap.servers": bootstrap_servers, "state.dir": state_dir}
-    config = combined_config(script, config_file=config_file, pairs=pairs, options=options)
+    config = combined_config(script, config_file=config_file, pairs=pairs, options=options, resolves=True)
     need_application_id(config)
     found = findings(script.build(config).plan(config), config)
     errors = sum(one.severity is Severity.ERROR for one in found)

@@ -36,7 +36,8 @@ def diff(
         pykstreams diff shop.json shop.py
     """
     from pykstreams.cli.exit_codes import ExitCode
-    from pykstreams.topology.changes.comparison import Verdict, compare, verdict_of
+    from pykstreams.topology.changes.change import Verdict
+    from pykstreams.topology.changes.comparison import compare, verdict_of
 
     before = _shape_in_file(old) if old.endswith(".json") else _shape_elsewhere(old, config_file, pairs, application_id)
     after = shape_at(new, config_file, pairs, application_id)

@@ -103,12 +103,14 @@ def combined_config(
     options: Mapping[str, str | None],
     environment: Mapping[str, str] = os.environ,
     warns: bool = True,
+    resolves: bool = False,
 ) -> StreamsConfig:
     """The configuration from all sources; an option that is ``None`` was not given.
 
     :param script: what the script says; ``None`` for commands that need none.
     :param options: settings that have an option of their own, by dotted name.
     :param warns: whether variables of the environment that name no setting are warned of.
+    :param resolves: whether classes and objects that settings name are imported, for commands that need them.
     """
     from pykstreams.cli.settings import Source, combine, from_environment, from_file, from_pairs, unknown_variables
 
@@ -121,7 +123,7 @@ def combined_config(
     sources.append(from_pairs(pairs))
     given = {name: value for name, value in options.items() if value is not None}
     sources.append(Source("options", given))
-    return combine(sources)
+    return combine(sources, resolves=resolves)
 
 
 def built_topology(script: Script, config: StreamsConfig) -> Topology:

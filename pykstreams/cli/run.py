@@ -263,7 +263,7 @@ def _complete_config(
     script: Script, config_file: Path | None, pairs: tuple[str, ...], options: Mapping[str, str | None], *, warns: bool
 ) -> StreamsConfig:
     """Puts the settings together, and raises ``UsageError`` where one is missing without which nothing can run."""
-    config = combined_config(script, config_file=config_file, pairs=pairs, options=options, warns=warns)
+    config = combined_config(script, config_file=config_file, pairs=pairs, options=options, warns=warns, resolves=True)
     need_application_id(config)
     if "bootstrap.servers" not in config:
         raise click.UsageError(

@@ -18,6 +18,7 @@ from pathlib import Path
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.settings.parsing import dotted_name, nearest_keyword, parse_setting
+from pykstreams.core.settings.resolving import faults
 
 ENVIRONMENT_PREFIX = "PYKSTREAMS_"
 
@@ -33,16 +34,22 @@ class Source:
     settings: Mapping[str, object]
 
 
-def combine(sources: Sequence[Source]) -> StreamsConfig:
-    """Makes one configuration; sources stand from weak to strong."""
+def combine(sources: Sequence[Source], *, resolves: bool = False) -> StreamsConfig:
+    """Makes one configuration; sources stand from weak to strong.
+
+    :param resolves: whether what settings name as ``module:attribute`` is imported, too.
+    """
     problems: list[str] = []
     merged: dict[str, object] = {}
+    places: dict[str, str] = {}
     for source in sources:
         for name, value in source.settings.items():
             try:
                 merged[name] = parse_setting(name, value)
+                places[name] = source.where
             except ConfigError as error:
                 problems.append(f"{error} [{source.where}]")
+    problems += [f"{error} [{places[name]}]" for name, error in (faults(merged) if resolves else ())]
     if len(problems) == 1:
         raise ConfigError(problems[0])
     if problems:

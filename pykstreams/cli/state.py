@@ -76,6 +76,10 @@ def list_stores(
         pykstreams state list word_count.py --state-dir /var/lib/word-count
     """
     plan, config = _planned(topology, config_file, pairs, application_id, state_dir)
+    if not Path(config.state_dir).is_dir():
+        raise ConfigError(
+            f"there is no folder {str(config.state_dir)!r}; name the folder of the worker with --state-dir"
+        )
     rows = []
     for name, builder in _builders(plan).items():
         here = [place.task_id.partition for place in _places(plan, config, name)]
@@ -169,7 +173,11 @@ def get(
             found += entries(opened, wanted, time, place.task_id.partition, size_ms)
     if not found:
         click.echo(f"store {store!r} has nothing for {wanted!r} in its {len(places)} partitions here", err=True)
-    elif form == "json":
+    if unsure := _unsure(store, places):
+        click.echo(unsure, err=True)
+    if not found:
+        return
+    if form == "json":
         click.echo(json.dumps([_as_json(one) for one in found], indent=2, default=repr))
     else:
         for one in found:
@@ -368,6 +376,26 @@ def _places(plan: TopologyPlan, config: StreamsConfig, name: str) -> list[StoreF
 
     parts = [part.id for part in plan.subtopologies if name in part.stores]
     return places_of(application_folder(config.state_dir, config.application_id), name, parts)
+
+
+def _unsure(store: str, places: list[StoreFolder]) -> str | None:
+    """What is to be said of folders that may lack what was committed last."""
+    from pykstreams.state.bulk.places import NO_TASK, was_closed
+
+    left = [place for place in places if not was_closed(place)]
+    if not left:
+        return None
+    numbers = [str(place.task_id.partition) for place in left if place.task_id != NO_TASK]
+    where = (
+        f"partition{'s' * (len(numbers) > 1)} {', '.join(numbers)} of store {store!r}"
+        if numbers
+        else f"store {store!r}"
+    )
+    topic = "changelog" if numbers else "topic of the store"
+    return (
+        f"{where}: not known to have been closed in good order (after a crash or kill -9, in a copy, or by an older "
+        f"release), so that what was committed last may be in the {topic} only, from which the next start restores it"
+    )
 
 
 def _as_json(entry: Entry) -> dict[str, object]:

@@ -98,6 +98,7 @@ def topics(
         pykstreams topics word_count.py --create --bootstrap-servers localhost:9092
     """
     from pykstreams.dsl.script import load_script
+    from pykstreams.runtime.topics.user_topics import check_topic_names
 
     script = load_script(topology)
     options = {
@@ -109,18 +110,19 @@ def topics(
     need_application_id(config)
     if (create or acls) and "bootstrap.servers" not in config:
         raise click.UsageError("no brokers are named; give --bootstrap-servers HOST:PORT")
+    plan = built_topology(script, config).plan(config)
+    check_topic_names(plan, config.errors_dead_letter_queue_topic_name)
     if create:
-        for name, count in _created(built_topology(script, config).plan(config), config, partitions):
+        for name, count in _created(plan, config, partitions):
             click.echo(f"created {name} with {count} partitions")
         return
     if acls:
         from pykstreams.runtime.checks.rights import acl_lines
 
-        plan = built_topology(script, config).plan(config)
         for line in acl_lines(plan, config, ",".join(config.bootstrap_servers), principal):
             click.echo(line)
         return
-    planned = list(planned_topics(built_topology(script, config).plan(config), config.topic_settings))
+    planned = list(planned_topics(plan, config.topic_settings))
     if form == "json":
         import json
 

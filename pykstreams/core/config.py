@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from pykstreams.core.errors import ConfigError
-from pykstreams.core.references import load_reference
 from pykstreams.core.settings.clients import ClientKind, client_settings, is_exactly_once, ownership_problems
 from pykstreams.core.settings.keys import (
     CLIENT_TAG_PREFIX,
@@ -36,6 +35,7 @@ from pykstreams.core.settings.parsing import (
     unknown_keyword,
     unknown_setting,
 )
+from pykstreams.core.settings.resolving import faults, imported
 from pykstreams.core.settings.types import REQUIRED, ConfigKey, ConfigType, Importance
 from pykstreams.core.types import TimestampExtractor
 
@@ -242,6 +242,11 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         if missing:
             raise ConfigError("; ".join(str(_missing(key)) for key in missing))
 
+    def check_references(self) -> None:
+        """Imports what settings name as ``module:attribute``; ``ConfigError`` tells of all that lead nowhere."""
+        if problems := [str(error) for _, error in faults(self._originals)]:
+            raise ConfigError(_together(problems))
+
     @staticmethod
     def describe() -> list[ConfigKey]:
         """Every setting with its type, default, limits and what it does; the important ones first."""
@@ -357,7 +362,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         component = KEYS[key].component
         if component is None:
             return value
-        made: object = _imported(key, value) if isinstance(value, str) else value
+        made: object = imported(key, value) if isinstance(value, str) else value
         if isinstance(made, type) or (component.factory and callable(made) and not component.fits(made)):
             made = made()
         if not component.fits(made):
@@ -368,13 +373,6 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
         if configure is not None:
             configure(*configure_with)
         return made
-
-
-def _imported(key: str, reference: str) -> object:
-    try:
-        return load_reference(reference)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"setting {key!r} is {reference!r}, which cannot be imported: {error}") from error
 
 
 def _read(config: Mapping[str, object], kwargs: Mapping[str, object], problems: list[str]) -> dict[str, object]:

@@ -45,6 +45,17 @@ def fault_of_name(name: str) -> str | None:
     return None
 
 
+def fault_of_topic(name: str) -> str | None:
+    """Says why Kafka refuses a topic of this name (``Topic.detectInvalidTopic``, 4.3.1), ``None`` where it does not.
+
+    >>> fault_of_topic("a b"), fault_of_topic("orders")
+    ("has characters other than ASCII letters, digits, '.', '_' and '-'", None)
+    """
+    if not name:
+        return "has an empty name"
+    return "has a name that folders have" if name in (".", "..") else fault_of_name(name)
+
+
 def changelog_of(store: str) -> str:
     """The name of a store's changelog without the application in front of it.
 

@@ -109,6 +109,7 @@ class KafkaStreams:
     ) -> None:
         self._config = config if isinstance(config, StreamsConfig) else StreamsConfig(config)
         self._config.require()
+        self._config.check_references()
         self._life = LifeCycle(self._config.application_id)
         self._life.listener = state_listener
         self.uncaught_exception_handler = uncaught_exception_handler

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from pykstreams.cli.app import cli
-from pykstreams.topology.changes.comparison import Verdict
+from pykstreams.topology.changes.change import Verdict
 from tests.docs.pages import Page
 
 PAGE = Page("docs/guides/changing-an-application.md")

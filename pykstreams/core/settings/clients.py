@@ -29,7 +29,7 @@ from pykstreams.core.settings.keys import (
     RESTORE_CONSUMER_PREFIX,
     TOPIC_PREFIX,
 )
-from pykstreams.core.settings.librdkafka_keys import LIBRDKAFKA_KEYS, Kind, Scope, canonical_name
+from pykstreams.core.settings.librdkafka_keys import LIBRDKAFKA_KEYS, ClientKey, Kind, Scope, canonical_name
 from pykstreams.core.settings.names import ConfigNames
 from pykstreams.core.settings.parsing import shown
 
@@ -264,6 +264,11 @@ def _split(name: str) -> tuple[str, str]:
             if name.startswith(prefix):
                 return prefix, name.removeprefix(prefix)
     return "", name
+
+
+def client_key(name: str) -> ClientKey | None:
+    """What is known of the client's setting that a name, with or without the prefix of a client, stands for."""
+    return LIBRDKAFKA_KEYS.get(_split(name)[1])
 
 
 def _int(value: object) -> int:

@@ -20,7 +20,7 @@ from pykstreams.runtime.checks.key_checks import ReadKeys, key_findings
 from pykstreams.runtime.checks.limit_checks import limit_findings
 from pykstreams.runtime.checks.machine_checks import disk_findings
 from pykstreams.runtime.checks.rights import wanted_rights
-from pykstreams.runtime.checks.topic_checks import topic_findings
+from pykstreams.runtime.checks.topic_checks import name_findings, topic_findings
 from pykstreams.runtime.topics.topic_admin import TopicClient
 from pykstreams.state.directory.disk_room import MeasureRoom, room_of
 from pykstreams.topology.missing_serdes import missing_serdes
@@ -28,9 +28,9 @@ from pykstreams.topology.plan import TopologyPlan
 
 
 def local_findings(plan: TopologyPlan, config: StreamsConfig, measure: MeasureRoom = room_of) -> list[Finding]:
-    """Finds what needs no cluster: serdes and the disk."""
+    """Finds what needs no cluster: serdes, names of topics and the disk."""
     serdes = [of_message("serdes", plan.application_id, text) for text in missing_serdes(plan, config)]
-    return [*serdes, *disk_findings(plan, config, measure)]
+    return [*serdes, *name_findings(plan, config), *disk_findings(plan, config, measure)]
 
 
 def cluster_findings(

@@ -13,7 +13,8 @@ from pathlib import Path
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.state.directory.state_directory import OWN_FOLDER
-from pykstreams.topology.changes.comparison import Verdict, compare
+from pykstreams.topology.changes.change import Verdict
+from pykstreams.topology.changes.comparison import compare
 from pykstreams.topology.changes.shape import TopologyShape, shape_from
 
 log = logging.getLogger(__name__)

@@ -4,6 +4,9 @@ They are looked for before the first record. Brokers that create topics by thems
 dead letters first, as the producer would ask them with the first record; a missing source is an error on them, too
 (``RepartitionTopics.setup``, 4.3.1).
 
+Names that Kafka refuses are looked for in the plan, before anybody is asked: as in Kafka Streams, a topology with such
+a name can be built.
+
 Invariant: one error names every topic that is missing.
 """
 
@@ -11,10 +14,11 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Protocol
 
-from pykstreams.core.errors import MissingSinkTopicError, MissingSourceTopicError
+from pykstreams.core.errors import MissingSinkTopicError, MissingSourceTopicError, TopologyError
+from pykstreams.core.names import fault_of_topic
 from pykstreams.topology.plan import SinkNode, SourceNode, TopologyPlan
 
 BROKER_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
@@ -50,17 +54,18 @@ class UserTopics:
         self._plan = plan
         self._dead_letters = dead_letters
         self._looks = max(1, round(patience_s / _LOOK_S))
-        self._own: set[str] = set()
-        for part in plan.subtopologies:
-            self._own.update(part.repartition_topics, part.changelog_topics)
+        self._own = _own_topics(plan)
 
     def check(self) -> None:
-        """Raises ``MissingSourceTopicError`` or ``MissingSinkTopicError`` when topics are missing."""
+        """Raises ``MissingSourceTopicError`` or ``MissingSinkTopicError`` when topics are missing, and
+        ``TopologyError`` when Kafka has no topics of such names.
+        """
+        check_topic_names(self._plan, self._dead_letters)
         existing: Mapping[str, int] = self._client.partition_counts()
         unread, unwritten = self.missing(existing)
         if unwritten and not unread:
             existing = self._asked_for(unwritten)
-            unwritten = _missing(self._sinks(), existing)
+            unwritten = _missing(_sinks(self._plan, self._own, self._dead_letters), existing)
         if unread:
             raise MissingSourceTopicError(self._told({**unwritten, **unread}, existing))
         if unwritten:
@@ -68,8 +73,8 @@ class UserTopics:
 
     def missing(self, existing: Mapping[str, int]) -> tuple[dict[str, str], dict[str, str]]:
         """Topics that are read, and topics that are only written, that do not exist; each with what wants it."""
-        unread = _missing(self._sources(), existing)
-        unwritten = _missing(self._sinks(), existing)
+        unread = _missing(_sources(self._plan, self._own), existing)
+        unwritten = _missing(_sinks(self._plan, self._own, self._dead_letters), existing)
         return unread, {topic: what for topic, what in unwritten.items() if topic not in unread}
 
     def cure(self, topic: str, existing: Mapping[str, int]) -> str:
@@ -78,23 +83,8 @@ class UserTopics:
 
     def check_sources(self, existing: Mapping[str, int]) -> None:
         """Raises ``MissingSourceTopicError`` when topics that are read are not among those that exist."""
-        if missing := _missing(self._sources(), existing):
+        if missing := _missing(_sources(self._plan, self._own), existing):
             raise MissingSourceTopicError(self._told(missing, existing))
-
-    def _sources(self) -> Iterator[tuple[str, str]]:
-        for part in self._plan.subtopologies:
-            for source in part.sources:
-                yield from ((topic, f"which {source.name} reads,") for topic in source.topics if topic not in self._own)
-        for store in self._plan.global_stores:
-            yield store.topic, f"which global store {store.store.name!r} reads,"
-
-    def _sinks(self) -> Iterator[tuple[str, str]]:
-        for part in self._plan.subtopologies:
-            for node in part.nodes.values():
-                if isinstance(node, SinkNode) and isinstance(node.topic, str) and node.topic not in self._own:
-                    yield node.topic, f"which {node.name} writes,"
-        if self._dead_letters is not None:
-            yield self._dead_letters, _DEAD_LETTERS
 
     def _asked_for(self, topics: Mapping[str, str]) -> Mapping[str, int]:
         """Asks for topics by their names, upon which some brokers create them; returns what exists then."""
@@ -142,6 +132,46 @@ class UserTopics:
             f"kafka-topics.sh --bootstrap-server {self._client.bootstrap} --create --topic {topic} "
             f"--partitions {max(counts, default=_SOME_PARTITIONS)}"
         )
+
+
+def refused_topics(plan: TopologyPlan, dead_letters: str | None) -> dict[str, str]:
+    """Topics of users whose names Kafka refuses, each with what wants it and what is wrong with the name."""
+    own = _own_topics(plan)
+    refused: dict[str, str] = {}
+    for topic, what in (*_sources(plan, own), *_sinks(plan, own, dead_letters)):
+        if (fault := fault_of_topic(topic)) is not None:
+            refused.setdefault(topic, f"{what} {fault}")
+    return refused
+
+
+def check_topic_names(plan: TopologyPlan, dead_letters: str | None) -> None:
+    """Raises ``TopologyError`` that names every topic whose name Kafka refuses."""
+    if refused := refused_topics(plan, dead_letters):
+        told = "; ".join(f"topic {topic!r}, {what}" for topic, what in refused.items())
+        raise TopologyError(f"{told}: Kafka has no such topics; correct the name in the topology or the settings")
+
+
+def _own_topics(plan: TopologyPlan) -> frozenset[str]:
+    return frozenset(
+        topic for part in plan.subtopologies for topic in (*part.repartition_topics, *part.changelog_topics)
+    )
+
+
+def _sources(plan: TopologyPlan, own: Collection[str]) -> Iterator[tuple[str, str]]:
+    for part in plan.subtopologies:
+        for source in part.sources:
+            yield from ((topic, f"which {source.name} reads,") for topic in source.topics if topic not in own)
+    for store in plan.global_stores:
+        yield store.topic, f"which global store {store.store.name!r} reads,"
+
+
+def _sinks(plan: TopologyPlan, own: Collection[str], dead_letters: str | None) -> Iterator[tuple[str, str]]:
+    for part in plan.subtopologies:
+        for node in part.nodes.values():
+            if isinstance(node, SinkNode) and isinstance(node.topic, str) and node.topic not in own:
+                yield node.topic, f"which {node.name} writes,"
+    if dead_letters is not None:
+        yield dead_letters, _DEAD_LETTERS
 
 
 def _names(sources: Iterable[SourceNode]) -> Iterator[str]:

@@ -57,6 +57,15 @@ def place_of_task(folder: Path) -> StoreFolder:
     return StoreFolder(folder, task_id, folder / ".lock")
 
 
+def was_closed(place: StoreFolder) -> bool:
+    """Whether a folder is known to have been closed in good order, so that all that was committed is in its files.
+
+    After a crash it is not, nor is it where the lock file tells nothing: in copies without one, in folders that a
+    release left that did not note it, and for global stores.
+    """
+    return place.task_id != NO_TASK and place.lock.exists() and not FileLock(place.lock).content()
+
+
 @contextmanager
 def held(place: StoreFolder) -> Iterator[None]:
     """Keeps workers away from a folder; ``LockError`` when one has it."""

@@ -7,7 +7,8 @@
         worker-0.id, worker-1.id, ...      the ids of the processes that share the directory, one lock each
         global-0/, global-1/, ...          global stores, for the process that holds the lock of that number
         <task id>/
-            .lock                          locked while a process has the task; holds the number of that process
+            .lock                          locked while a process has the task; holds the number of that process,
+                                           until it lets go of the task in good order
             rocksdb/<store>/               one database per store
             rocksdb/@checkpoint            how far they are in their changelogs
             <store>.damaged-<ms>/          a damaged store that was set aside at that time
@@ -153,6 +154,7 @@ class StateDirectory:
         """Lets go of the lock of a task; without one it does nothing."""
         lock = self._locks.pop(task_id, None)
         if lock is not None:
+            self._note_good_order(lock)
             self._touch(self.path / str(task_id))
             lock.release()
 
@@ -286,6 +288,15 @@ class StateDirectory:
         process, self._process = self._process, None
         if process is not None:
             process.release()
+
+    def _note_good_order(self, lock: FileLock) -> None:
+        """Takes the number of the process out: after a crash it is still there, and stores may lack what was
+        committed last, which no log of theirs has.
+        """
+        try:
+            lock.write("")
+        except OSError as error:  # then the folder looks like one that a crash has left
+            log.warning("that the state of a task was closed in good order is not kept: %s", error)
 
     def _touch(self, path: Path) -> None:
         now = self._clock.now_ms() / 1000

@@ -4,49 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import Final, TypeVar
 
+from pykstreams.topology.changes.change import RESET, Change, Verdict
+from pykstreams.topology.changes.new_stores import SUPPRESSION, is_like, keeps_nothing, missed_topics
 from pykstreams.topology.changes.shape import StoreShape, TopicShape, TopologyShape
+from pykstreams.topology.changes.window_changes import window_changes
 
 _NUMBER: Final = re.compile(r"\d{10}")
 """The number in a generated name, which moves when steps are added before it."""
 
 
-class Verdict(StrEnum):
-    """The answer to "may I start the new one?", from good to bad."""
-
-    SAFE = "safe"
-    NEEDS_NAMES = "needs names"
-    NEEDS_RESET = "needs reset"
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One consequence of a change.
-
-    :param kind: ``orphaned``, ``renamed``, ``empty``, ``broken``, ``moved``, ``new`` or ``gone``.
-    :param verdict: ``SAFE`` for what is only worth knowing.
-    """
-
-    kind: str
-    where: str
-    what: str
-    cure: str
-    verdict: Verdict
-
-    def __str__(self) -> str:
-        return f"{self.kind}: {self.where}: {self.what}\n    {self.cure}"
-
-    def as_dict(self) -> dict[str, str]:
-        """The change for programs."""
-        return {name: str(value) for name, value in asdict(self).items()}
-
-
 T = TypeVar("T", StoreShape, TopicShape)
-
-_RESET: Final = "stop all workers, and begin anew with 'pykstreams reset'; or give it a new name"
 
 
 def compare(old: TopologyShape, new: TopologyShape) -> tuple[Change, ...]:
@@ -75,32 +44,72 @@ def _stores(old: TopologyShape, new: TopologyShape) -> Iterator[Change]:
     renamed = _renamed(before, after)
     for name, other in renamed.items():
         yield _moved_name("store", name, other)
-    known = {topic.name for topic in old.inputs}
+    come = {name: store for name, store in after.items() if name not in before and name not in renamed.values()}
+    missed = {name: topics for name, store in come.items() if (topics := missed_topics(store, old, new))}
     for name, store in before.items():
         if name in after:
             yield from _store(store, after[name])
+            if not old.knows_windows and store.retention_ms is not None:
+                yield _not_compared(name)
         elif name not in renamed:
-            yield Change(
-                "orphaned",
-                name,
-                "the store is gone; its changelog topic stays",
-                f"delete {old.application_id}-{store.changelog} when you will not go back"
-                if store.changelog is not None
-                else "nothing is to be done",
-                Verdict.SAFE,
-            )
-    for name in after.keys() - before.keys() - set(renamed.values()):
-        reads = {topic.name for topic in new.inputs if topic.subtopology == after[name].subtopology}
-        if seen := sorted(reads & known):
+            yield _orphaned(old, store, [other for other in missed if is_like(store, come[other])])
+    for name in come:
+        if name in missed:
             yield Change(
                 "empty",
                 name,
-                f"the store is new and begins empty, and what was read of {', '.join(seen)} is not read again",
-                "stop all workers, and read again with 'pykstreams reset'; or accept that it begins now",
+                f"the store is new and begins empty, and what was read of {', '.join(missed[name])} is not read again",
+                "stop all workers, and read again with 'pykstreams reset'; or make its rows with 'pykstreams "
+                "backfill'; or accept that it begins now",
                 Verdict.NEEDS_RESET,
             )
         else:
             yield Change("new", name, "the store is new", "nothing is to be done", Verdict.SAFE)
+
+
+def _orphaned(old: TopologyShape, store: StoreShape, like: list[str]) -> Change:
+    """What is lost with a store that is gone; a new one that is like it may be the same under another name."""
+    changelog = None if store.changelog is None else f"{old.application_id}-{store.changelog}"
+    if keeps_nothing(store):
+        return Change("orphaned", store.name, "the store is gone", "nothing is to be done", Verdict.SAFE)
+    where = "rows" if changelog is None else f"rows, which stay in {changelog}"
+    if like:
+        return Change(
+            "orphaned",
+            store.name,
+            f"the store is gone with its {where}, and {' and '.join(like)}, which may be meant to be the same, begins "
+            "without them",
+            f"keep the name {store.name!r} (Materialized({store.name!r}), or the name= of the step that it comes from)"
+            "; or begin anew with 'pykstreams reset', or make the rows with 'pykstreams backfill'",
+            Verdict.NEEDS_RESET,
+        )
+    if store.kind == SUPPRESSION:
+        return Change(
+            "orphaned",
+            store.name,
+            f"the store is gone, and what waits in it goes on no more: its {where}",
+            "let the old one run until the windows have closed, and then change; or keep the step and its name; or "
+            "begin anew with 'pykstreams reset'",
+            Verdict.NEEDS_RESET,
+        )
+    return Change(
+        "orphaned",
+        store.name,
+        f"the store is gone with its {where}",
+        "if its step is still there, keep the name; otherwise "
+        + ("nothing is to be done" if changelog is None else f"delete {changelog} when you will not go back"),
+        Verdict.SAFE,
+    )
+
+
+def _not_compared(name: str) -> Change:
+    return Change(
+        "unknown",
+        name,
+        "the description of the old one is of an older release, and does not tell the definition of the windows",
+        "see to it that size, advance, gap and grace are as they were; describe what runs anew with this release",
+        Verdict.SAFE,
+    )
 
 
 def _store(old: StoreShape, new: StoreShape) -> Iterator[Change]:
@@ -114,7 +123,7 @@ def _store(old: StoreShape, new: StoreShape) -> Iterator[Change]:
                 "broken",
                 old.name,
                 f"the {what} of the store was {before} and is {after}, and its rows were written with the old one",
-                _RESET,
+                RESET,
                 Verdict.NEEDS_RESET,
             )
     if old.changelog != new.changelog:
@@ -123,17 +132,10 @@ def _store(old: StoreShape, new: StoreShape) -> Iterator[Change]:
             "orphaned",
             old.name,
             f"the store was restored from {old.changelog}, and is now from {new.changelog}",
-            "nothing is to be done" if old.changelog is None else f"keep the changelog as it was; or {_RESET}",
+            "nothing is to be done" if old.changelog is None else f"keep the changelog as it was; or {RESET}",
             verdict,
         )
-    if old.retention_ms is not None and new.retention_ms is not None and old.retention_ms < new.retention_ms:
-        yield Change(
-            "broken",
-            old.name,
-            f"the store keeps {new.retention_ms} ms instead of {old.retention_ms}, and its changelog topic does not",
-            f"raise retention.ms of the changelog topic with kafka-configs.sh, before workers start; or {_RESET}",
-            Verdict.NEEDS_RESET,
-        )
+    yield from window_changes(old, new)
     if old.subtopology != new.subtopology:
         yield Change(
             "moved",
@@ -168,7 +170,7 @@ def _repartition_topics(old: TopologyShape, new: TopologyShape) -> Iterator[Chan
                 name,
                 f"the repartition topic had {topic.partitions} partitions and is to have {other_one.partitions}: keys "
                 "change their partitions",
-                _RESET,
+                RESET,
                 Verdict.NEEDS_RESET,
             )
         for side in ("key_serde", "value_serde"):
@@ -179,7 +181,7 @@ def _repartition_topics(old: TopologyShape, new: TopologyShape) -> Iterator[Chan
                     name,
                     f"the {side.replace('_', ' ')} of the repartition topic was {was} and is {now}, and records in it "
                     "were written with the old one",
-                    _RESET,
+                    RESET,
                     Verdict.NEEDS_RESET,
                 )
 

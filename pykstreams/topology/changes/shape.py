@@ -8,22 +8,35 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.serdes.defaults import OverDefault, default_part
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
+from pykstreams.topology.changes.kept_windows import windows_of_store
+from pykstreams.topology.changes.lineage import read_topics, topics_of_store, written_topics
 from pykstreams.topology.plan import SinkNode, SubtopologyPlan, TopologyPlan
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+_FORMATS: Final = (1, FORMAT)
+"""Those that can be read; the first one knows nothing of windows, and of what leads where."""
 _DEPTH: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class StoreShape:
-    """A store; ``changelog`` is ``None`` where it has none, ``retention_ms`` where it keeps no windows."""
+    """A store.
+
+    :param changelog: ``None`` where it has none.
+    :param retention_ms: how long windows and sessions are kept; ``None`` where it keeps none.
+    :param windows: the definition of its windows, without the grace period; ``None`` where no operator says it.
+    :param window_size_ms: the length that its rows are read with; ``None`` where it keeps no windows.
+    :param segment_interval_ms: how much time lies in one part of what is on disk; ``None`` where it is not divided.
+    :param history_retention_ms: how long old versions are kept; ``None`` where they are not.
+    :param fed_by: the topics from which records reach it; ``None``: not known.
+    """
 
     name: str
     subtopology: int
@@ -32,6 +45,11 @@ class StoreShape:
     value_serde: str
     changelog: str | None = None
     retention_ms: int | None = None
+    windows: str | None = None
+    window_size_ms: int | None = None
+    segment_interval_ms: int | None = None
+    history_retention_ms: int | None = None
+    fed_by: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +75,13 @@ class TopologyShape:
     repartition_topics: tuple[TopicShape, ...] = ()
     inputs: tuple[TopicShape, ...] = ()
     """Topics that are read; a pattern stands as ``/pattern/``."""
+    written: Mapping[str, tuple[str, ...]] | None = None
+    """Topics that are written, each with those from which records reach it; ``None``: not known."""
+
+    @property
+    def knows_windows(self) -> bool:
+        """Whether it says all that this release compares: a description of an older release does not."""
+        return self.written is not None
 
     def as_dict(self) -> dict[str, object]:
         """The shape for JSON."""
@@ -74,33 +99,45 @@ def shape_of(plan: TopologyPlan, config: StreamsConfig) -> TopologyShape:
             changelog = part.changelogs.get(name)
             own = changelog in part.changelog_topics
             known = changelog.removeprefix(prefix) if changelog is not None and own else changelog
-            stores.append(_store(builder, part.id, known, config))
+            own_topics = tuple(topic.removeprefix(prefix) for topic in topics_of_store(part, name))
+            shape = _store(builder, part.id, known, config)
+            stores.append(dataclasses.replace(shape, windows=windows_of_store(part, name), fed_by=own_topics))
         for topic in _read(part, config):
             if topic.name in part.repartition_topics:
                 given = part.repartition_topics[topic.name].partitions
                 repartition.append(dataclasses.replace(topic, name=topic.name.removeprefix(prefix), partitions=given))
             else:
                 inputs.append(topic)
+    written = {
+        topic.removeprefix(prefix): tuple(above.removeprefix(prefix) for above in sources)
+        for topic, sources in written_topics(plan).items()
+    }
     return TopologyShape(
-        plan.application_id, _sorted(stores), _sorted(_as_written(plan, repartition, config)), _sorted(inputs)
+        plan.application_id, _sorted(stores), _sorted(_as_written(plan, repartition, config)), _sorted(inputs), written
     )
 
 
 def shape_from(data: object) -> TopologyShape:
     """Reads what ``as_dict`` has written; ``TopologyError`` for anything else."""
     try:
-        if not isinstance(data, dict) or data["format"] != FORMAT:
+        if not isinstance(data, dict) or data["format"] not in _FORMATS:
             raise TopologyError("it has another format; describe the topology anew with this release")
         return TopologyShape(
             str(data["application_id"]),
-            tuple(StoreShape(**one) for one in data["stores"]),
+            tuple(_read_store(one) for one in data["stores"]),
             tuple(TopicShape(**one) for one in data["repartition_topics"]),
             tuple(TopicShape(**one) for one in data["inputs"]),
+            None if data.get("written") is None else {name: tuple(above) for name, above in data["written"].items()},
         )
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise TopologyError(
             f"this is no description of a topology ({error!r}); make one with 'pykstreams describe --format json'"
         ) from error
+
+
+def _read_store(data: Mapping[str, Any]) -> StoreShape:
+    store = StoreShape(**data)
+    return store if store.fed_by is None else dataclasses.replace(store, fed_by=tuple(store.fed_by))
 
 
 def _store(
@@ -117,6 +154,9 @@ def _store(
         ", ".join(serde_name(one, "value", config) for one in values),
         changelog,
         builder.retention_ms,
+        window_size_ms=getattr(builder.supplier, "window_size_ms", None),
+        segment_interval_ms=getattr(builder.supplier, "segment_interval_ms", None),
+        history_retention_ms=builder.history_retention_ms,
     )
 
 
@@ -124,8 +164,7 @@ def _read(part: SubtopologyPlan, config: StreamsConfig) -> Iterable[TopicShape]:
     for source in part.sources:
         key = serde_name(source.key_deserializer, "key", config)
         value = serde_name(source.value_deserializer, "value", config)
-        names = source.topics if source.pattern is None else (f"/{source.pattern.pattern}/",)
-        for name in names:
+        for name in read_topics(source):
             yield TopicShape(name, part.id, key, value)
 
 

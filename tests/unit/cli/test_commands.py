@@ -714,3 +714,61 @@ def test_an_embedded_cluster_refuses_partition_counts_other_than_four() -> None:
         "repartition topic 'shop-by-key-repartition' wants 6 partitions, and every topic of an embedded cluster has 4; "
         "leave the number out, or use a real cluster"
     )
+
+
+REFUSED = f"""{TEXT}
+application_id = "shop"
+def build():
+    builder = StreamsBuilder()
+    builder.stream("a b").merge(builder.stream("..")).to("{"x" * 250}")
+    builder.stream("orders").to("bills")
+    return builder
+"""
+
+
+def test_topics_with_names_that_kafka_refuses_are_errors_of_check(invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(REFUSED)
+
+    described = invoke("describe", "shop.py")
+    done = invoke("check", "shop.py", "--format", "json")
+
+    assert described.exit_code == 0
+    found = {(one["where"], one["what"]) for one in json.loads(done.output)}
+    assert done.exit_code == 2
+    assert found == {
+        (
+            "a b",
+            "which KSTREAM-SOURCE-0000000000 reads, has characters other than ASCII letters, digits, '.', '_' and '-'",
+        ),
+        ("..", "which KSTREAM-SOURCE-0000000001 reads, has a name that folders have"),
+        ("x" * 250, "which KSTREAM-SINK-0000000003 writes, has 250 characters; at most 249 are allowed"),
+    }
+
+
+@pytest.mark.parametrize("mode", [[], ["--create"], ["--acls"]])
+def test_topics_with_names_that_kafka_refuses_are_neither_listed_nor_created(
+    invoke: Invoke, tmp_path: Path, mode: list[str]
+) -> None:
+    (tmp_path / "shop.py").write_text(REFUSED)
+
+    done = invoke("topics", "shop.py", "--bootstrap-servers", "localhost:1", *mode)
+
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "topic 'a b', which KSTREAM-SOURCE-0000000000 reads, has characters" in done.stderr
+    assert "correct the name in the topology or the settings" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_class_that_cannot_be_imported_is_told_with_its_source_before_anything_else(
+    invoke: Invoke, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "shop.py").write_text(COUNT)
+    (tmp_path / "shop.toml").write_text('"processing.exception.handler" = "nomod:Nope"')
+
+    done = invoke(command, "shop.py", "--config", "shop.toml", "--bootstrap-servers", "localhost:1")
+
+    assert (done.exit_code, done.stderr) == (
+        2,
+        "ConfigError: setting 'processing.exception.handler' is 'nomod:Nope', which cannot be imported: No module "
+        "named 'nomod'; correct it, or install the module where the application runs [shop.toml]\n",
+    )

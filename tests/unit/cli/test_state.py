@@ -56,6 +56,8 @@ def folder(tmp_path: Path) -> Path:
     app.feed(("apple", "red", 0), ("apple", "green", 12_000), ("pear", "yellow", 13_000), partition=1)
     app.commit()
     app.close()
+    for task in app.by_partition.values():  # as a worker leaves it that lets go of the task
+        (tmp_path / "shop" / str(task.id) / ".lock").touch()
     return tmp_path
 
 
@@ -65,7 +67,7 @@ def invoke(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Resul
     monkeypatch.chdir(folder)
 
     def call(command: str, *arguments: str) -> Result:
-        words = ["state", command, "shop.py", *arguments, "--state-dir", str(folder)]
+        words = ["state", command, "shop.py", "--state-dir", str(folder), *arguments]
         return CliRunner(env={}).invoke(cli, words, catch_exceptions=False)
 
     return call
@@ -115,6 +117,48 @@ def test_key_that_is_not_there_is_said_on_standard_error(invoke: Callable[..., R
     assert result.stdout == ""
     assert result.stderr == "store 'totals' has nothing for 'plum' in its 2 partitions here\n"
     assert result.exit_code == 0
+
+
+@pytest.mark.parametrize("content", ["4711", None])
+def test_folder_that_may_lack_what_was_committed_last_is_told(
+    invoke: Callable[..., Result], folder: Path, content: str | None
+) -> None:
+    lock = folder / "shop" / "0_1" / ".lock"
+    lock.unlink() if content is None else lock.write_text(content)  # a copy; a worker that was killed
+
+    nothing, something = invoke("get", "totals", "plum"), invoke("get", "totals", "apple")
+
+    told = (
+        "partition 1 of store 'totals': not known to have been closed in good order (after a crash or kill -9, in a "
+        "copy, or by an older release), so that what was committed last may be in the changelog only, from which the "
+        "next start restores it\n"
+    )
+    assert nothing.stderr == "store 'totals' has nothing for 'plum' in its 2 partitions here\n" + told
+    assert (something.stdout, something.stderr) == ("2  (of 1970-01-01T00:00:12.000Z, partition 1)\n", told)
+
+
+def test_worker_that_lets_go_of_a_task_leaves_a_folder_that_is_complete(
+    invoke: Callable[..., Result], folder: Path
+) -> None:
+    directory = StateDirectory(folder, "shop", clock=SystemClock())
+    directory.lock(TaskId(0, 1))
+    held = (folder / "shop" / "0_1" / ".lock").read_text()
+    directory.close()
+
+    assert held == str(os.getpid())
+    assert invoke("get", "totals", "plum").stderr == "store 'totals' has nothing for 'plum' in its 2 partitions here\n"
+
+
+@pytest.mark.parametrize(
+    "command", [["list"], ["get", "totals", "apple"], ["export", "totals", "--to", "json:x.jsonl"]]
+)
+def test_state_directory_that_is_not_there_is_an_error(
+    invoke: Callable[..., Result], folder: Path, command: list[str]
+) -> None:
+    done = invoke(*command, "--state-dir", str(folder / "nope"))
+
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "nope" in done.stderr
 
 
 def test_stores_are_listed_with_their_kinds_and_partitions(invoke: Callable[..., Result], folder: Path) -> None:
@@ -177,7 +221,9 @@ def test_global_store_is_read_where_one_worker_keeps_it(
     worker.close()
     assert invoke("export", "rates", "--to", "json:rates.jsonl").exit_code == 0
 
-    assert invoke("get", "rates", "euro").output == "1.1  (of 1970-01-01T00:00:00.005Z)\n"
+    found = invoke("get", "rates", "euro")
+    assert "store 'rates': not known to have been closed in good order" in found.stderr
+    assert found.stdout == "1.1  (of 1970-01-01T00:00:00.005Z)\n"
     assert invoke("list").output == "rates  key-value  whole\n"
     row = {"task": None, "partition": None, "key": "euro", "value": "1.1", "timestamp": "1970-01-01T00:00:00.005Z"}
     assert json.loads((folder / "rates.jsonl").read_text()) == row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -82,12 +83,12 @@ def test_a_component_that_is_not_set_is_none() -> None:
         (
             "no_such_module:Serde",
             "setting 'default.key.serde' is 'no_such_module:Serde', which cannot be imported: "
-            "No module named 'no_such_module'",
+            "No module named 'no_such_module'; correct it, or install the module where the application runs",
         ),
         (
             "string:Serde",
             "setting 'default.key.serde' is 'string:Serde', which cannot be imported: "
-            "module 'string' has no attribute 'Serde'",
+            "module 'string' has no attribute 'Serde'; correct it, or install the module where the application runs",
         ),
         (
             "string:digits",
@@ -114,3 +115,48 @@ def test_a_missing_default_serde_says_where_to_give_one(part: str) -> None:
         "(Consumed, Produced, Grouped, Materialized), "
         f"or set 'default.{part}.serde'"
     )
+
+
+class NeedsAnArgument:
+    """A handler that nobody can make."""
+
+    def __init__(self, topic: str) -> None: ...
+
+    def handle(self, context: object, record: object, error: Exception) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("settings", "messages"),
+    [
+        ({"processing.exception.handler": "nomod:Nope"}, ["No module named 'nomod'; correct it"]),
+        (
+            {"metric.reporters": "nomod:One,string:digits"},
+            ["No module named 'nomod'", "which gives '0123456789'; expected a"],
+        ),
+        ({"consumer.oauth_cb": "nomod:token"}, ["setting 'consumer.oauth_cb' is 'nomod:token', which cannot"]),
+        ({"stats_cb": "string:digits"}, ["expected something that can be called"]),
+        ({"processing.exception.handler": NeedsAnArgument}, ["missing a required argument: 'topic'"]),
+        ({"default.key.serde": "pykstreams.serdes:StringSerde", "app.serde": "nomod:Nope"}, []),
+        ({"default.key.serde": "pykstreams.serdes:StringSerde", "logger": "logging:root"}, []),
+    ],
+)
+def test_all_references_are_checked_without_making_anything(settings: dict[str, object], messages: list[str]) -> None:
+    config = StreamsConfig(settings)
+    if not messages:
+        config.check_references()
+        return
+
+    with pytest.raises(ConfigError) as caught:
+        config.check_references()
+
+    assert [message for message in messages if message not in str(caught.value)] == []
+
+
+def test_module_that_raises_is_told_with_the_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "unfinished_handlers.py").write_text("raise KeyError('PASSWORD')")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(ConfigError) as caught:
+        StreamsConfig({"processing.exception.handler": "unfinished_handlers:Handler"}).check_references()
+
+    assert "whose module raised KeyError while it was imported: 'PASSWORD'; correct the module" in str(caught.value)

@@ -10,17 +10,27 @@ from typing import Any
 import pytest
 
 from pykstreams import (
+    BufferConfig,
+    CountWindows,
     Grouped,
+    JoinWindows,
     KStream,
+    KTable,
     Materialized,
     Repartitioned,
     Serdes,
+    SessionWindows,
+    SlidingWindows,
+    Stores,
+    StreamJoined,
     StreamsBuilder,
     StreamsConfig,
+    Suppressed,
     TimeWindows,
 )
 from pykstreams.core.errors import TopologyError
-from pykstreams.topology.changes.comparison import Verdict, compare, verdict_of
+from pykstreams.topology.changes.change import Change, Verdict
+from pykstreams.topology.changes.comparison import compare, verdict_of
 from pykstreams.topology.changes.shape import TopologyShape, shape_from, shape_of
 
 Build = Callable[[StreamsBuilder], object]
@@ -94,6 +104,76 @@ def windowed(size_ms: int) -> Build:
     return build
 
 
+def in_windows(windows: Any) -> Build:
+    def build(builder: StreamsBuilder) -> None:
+        orders(builder).group_by_key().windowed_by(windows).count(materialized=Materialized("counts"))
+
+    return build
+
+
+def joined(windows: JoinWindows) -> Build:
+    def build(builder: StreamsBuilder) -> None:
+        payments: KStream[Any, Any] = builder.stream("payments")
+        options = StreamJoined(name="paid", store_name="paid")
+        orders(builder).join(payments, lambda one, other: one, windows=windows, stream_joined=options)
+
+    return build
+
+
+def versioned(history_ms: int | None) -> Build:
+    store = (
+        Stores.persistent_key_value_store("prices")
+        if history_ms is None
+        else Stores.persistent_versioned_key_value_store("prices", history_ms)
+    )
+    return lambda builder: builder.table("prices", materialized=Materialized(store))
+
+
+def by_value(name: str, topic: str = "orders") -> Build:
+    def build(builder: StreamsBuilder) -> None:
+        stream: KStream[Any, Any] = builder.stream(topic)
+        stream.group_by(lambda key, value: value).count(materialized=Materialized(name))
+
+    return build
+
+
+def through(name: str) -> Build:
+    """Orders are written to a topic of their own, and counted as they are read from it."""
+
+    def build(builder: StreamsBuilder) -> None:
+        orders(builder).to("paid")
+        paid: KStream[Any, Any] = builder.stream("paid")
+        paid.group_by_key().count(materialized=Materialized(name))
+
+    return build
+
+
+def suppressed(name: str | None) -> Build:
+    def build(builder: StreamsBuilder) -> None:
+        windows = TimeWindows(timedelta(minutes=1))
+        grouped = orders(builder).group_by(lambda key, value: value)
+        counts = grouped.windowed_by(windows).count(materialized=Materialized("counts"))
+        counts.suppress(Suppressed.until_window_closes(BufferConfig(), name=name))
+
+    return build
+
+
+def never_suppressed(builder: StreamsBuilder) -> None:
+    grouped = orders(builder).group_by(lambda key, value: value)
+    grouped.windowed_by(TimeWindows(timedelta(minutes=1))).count(materialized=Materialized("counts"))
+
+
+def with_table_of_new_topic(builder: StreamsBuilder) -> None:
+    counted(builder)
+    customers: KTable[Any, Any] = builder.table("customers", materialized=Materialized("customers"))
+    orders(builder).join(customers, lambda order, customer: order).foreach(print)
+
+
+def in_memory(name: str) -> Build:
+    store = Stores.in_memory_key_value_store(name)
+    return lambda builder: orders(builder).group_by_key().count(materialized=Materialized(store, logging=False))
+
+
 def unlogged(builder: StreamsBuilder) -> None:
     orders(builder).group_by_key().count(materialized=Materialized("counts", logging=False))
 
@@ -129,7 +209,125 @@ CASES: list[tuple[str, Build, Build, Verdict, list[tuple[str, str]]]] = [
     ("other sub-topology", counted, counted_after_returns, SAFE, [("moved", "counts"), ("new", "returns")]),
     ("other value serde of a store", counted, reduced, RESET, [("broken", "counts")]),
     ("windows instead of keys", counted, windowed(1000), RESET, [("broken", "counts")]),
-    ("longer windows", windowed(10**9), windowed(10**10), RESET, [("broken", "counts")]),
+    ("longer windows", windowed(10**9), windowed(10**10), RESET, [("broken", "counts")] * 3),
+    (
+        "store behind a repartition topic has another name",
+        by_value("counts"),
+        by_value("totals"),
+        RESET,
+        [
+            ("orphaned", "counts"),
+            ("empty", "totals"),
+            ("orphaned", "counts-repartition"),
+        ],
+    ),
+    (
+        "store and its topic are others",
+        by_value("counts"),
+        by_value("totals", "returns"),
+        SAFE,
+        [
+            ("orphaned", "counts"),
+            ("new", "totals"),
+            ("orphaned", "counts-repartition"),
+            ("gone", "orders"),
+            ("new", "returns"),
+        ],
+    ),
+    (
+        "store over a topic that only the new one writes",
+        counted,
+        through("totals"),
+        RESET,
+        [("orphaned", "counts"), ("empty", "totals"), ("new", "paid")],
+    ),
+    (
+        "store over a topic that the old one wrote",
+        lambda builder: orders(builder).to("paid"),
+        through("totals"),
+        SAFE,
+        [("new", "totals"), ("new", "paid")],
+    ),
+    ("table of a new topic beside an old one", counted, with_table_of_new_topic, SAFE, [("new", "customers")] * 2),
+    (
+        "suppression loses its name",
+        suppressed("final"),
+        suppressed(None),
+        RESET,
+        [("orphaned", "final-store"), ("empty", "KTABLE-SUPPRESS-STATE-STORE-0000000007")],
+    ),
+    (
+        "suppression is gone",
+        suppressed("final"),
+        never_suppressed,
+        RESET,
+        [("orphaned", "final-store")],
+    ),
+    (
+        "store that nothing is kept of has another name",
+        in_memory("one"),
+        in_memory("two"),
+        SAFE,
+        [("orphaned", "one"), ("new", "two")],
+    ),
+    (
+        "another size, and the same retention",
+        in_windows(TimeWindows(300_000, grace=60_000)),
+        in_windows(TimeWindows(240_000, grace=120_000)),
+        RESET,
+        [("broken", "counts")],
+    ),
+    (
+        "another advance",
+        in_windows(TimeWindows(300_000)),
+        in_windows(TimeWindows(300_000, advance_by=60_000)),
+        RESET,
+        [("broken", "counts")],
+    ),
+    (
+        "another kind of windows",
+        in_windows(TimeWindows(300_000, grace=600_000)),
+        in_windows(SlidingWindows(300_000, grace=300_000)),
+        RESET,
+        [("broken", "counts")],
+    ),
+    (
+        "another gap",
+        in_windows(SessionWindows(60_000, grace=60_000)),
+        in_windows(SessionWindows(30_000, grace=90_000)),
+        RESET,
+        [("broken", "counts")],
+    ),
+    (
+        "shorter grace, and so other segments",
+        in_windows(SessionWindows(60_000, grace=3_600_000)),
+        in_windows(SessionWindows(60_000, grace=60_000)),
+        RESET,
+        [("broken", "counts")],
+    ),
+    (
+        "grace that leaves segments as they are",
+        in_windows(TimeWindows(30_000, grace=60_000)),
+        in_windows(TimeWindows(30_000, grace=10_000)),
+        SAFE,
+        [],
+    ),
+    (
+        "other join windows",
+        joined(JoinWindows(60_000, grace=60_000)),
+        joined(JoinWindows(before=60_000, after=30_000, grace=90_000)),
+        SAFE,
+        [("changed", "paid-other-join-store"), ("changed", "paid-this-join-store")],
+    ),
+    (
+        "another number of records",
+        in_windows(CountWindows(3)),
+        in_windows(CountWindows(5)),
+        SAFE,
+        [("changed", "counts")],
+    ),
+    ("longer history", versioned(10**9), versioned(10**10), RESET, [("broken", "prices")] * 2),
+    ("history at last", versioned(None), versioned(10**9), RESET, [("broken", "prices")]),
     ("no changelog any more", counted, unlogged, RESET, [("orphaned", "counts")]),
     ("a changelog now", unlogged, counted, SAFE, [("orphaned", "counts")]),
     ("other repartition count", repartitioned(2), repartitioned(3), RESET, [("broken", "x-repartition")]),
@@ -162,6 +360,60 @@ def test_shape_is_read_back_from_json() -> None:
     found = shape(windowed(1000))
 
     assert shape_from(json.loads(json.dumps(found.as_dict()))) == found
+
+
+def of_older_release(found: TopologyShape) -> TopologyShape:
+    """As a release has kept it that knew nothing of windows, and of what leads where."""
+    data = json.loads(json.dumps(found.as_dict()))
+    for store in data["stores"]:
+        for name in ("windows", "window_size_ms", "segment_interval_ms", "history_retention_ms", "fed_by"):
+            del store[name]
+    del data["written"]
+    return shape_from({**data, "format": 1})
+
+
+def test_shape_of_an_older_release_is_read_and_what_it_does_not_tell_is_said() -> None:
+    old = of_older_release(shape(in_windows(TimeWindows(300_000, grace=60_000))))
+    (change,) = compare(old, shape(in_windows(TimeWindows(240_000, grace=120_000))))
+
+    assert (change.kind, change.where, change.verdict) == ("unknown", "counts", SAFE)
+    assert "does not tell the definition of the windows" in change.what
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_renamed_store_of_an_older_release_is_found(both: bool) -> None:
+    new = shape(by_value("totals"))
+    changes = compare(of_older_release(shape(by_value("counts"))), of_older_release(new) if both else new)
+
+    assert verdict_of(changes) is RESET
+
+
+def of_kind(changes: tuple[Change, ...], kind: str) -> list[Change]:
+    return [change for change in changes if change.kind == kind]
+
+
+def test_lost_name_is_told_with_all_ways_out() -> None:
+    orphaned, _ = of_kind(compare(shape(by_value("counts")), shape(by_value("totals"))), "orphaned")
+
+    assert orphaned.what == (
+        "the store is gone with its rows, which stay in shop-counts-changelog, and totals, which may be meant to be "
+        "the same, begins without them"
+    )
+    assert orphaned.cure == (
+        "keep the name 'counts' (Materialized('counts'), or the name= of the step that it comes from); or begin anew "
+        "with 'pykstreams reset', or make the rows with 'pykstreams backfill'"
+    )
+
+
+def test_changed_window_size_says_what_happens_to_rows() -> None:
+    old = shape(in_windows(TimeWindows(300_000, grace=60_000)))
+    (change,) = compare(old, shape(in_windows(TimeWindows(240_000, grace=120_000))))
+
+    assert change.what.startswith(
+        "the windows were TimeWindows(size_ms=300000, advance_ms=300000) and are TimeWindows(size_ms=240000, "
+        "advance_ms=240000): a row has only the start of its window"
+    )
+    assert "pykstreams reset" in change.cure
 
 
 def test_other_json_is_no_shape() -> None:

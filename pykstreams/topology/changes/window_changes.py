@@ -1,0 +1,110 @@
+"""What happens to the rows of a store whose windows, or the times for which it keeps them, have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from pykstreams.topology.changes.change import RESET, Change, Verdict
+from pykstreams.topology.changes.shape import StoreShape
+
+_JOIN: Final = "JoinWindows("
+_SESSIONS: Final = "SessionWindows("
+_COUNTED: Final = "CountWindows("
+
+
+def window_changes(old: StoreShape, new: StoreShape) -> Iterator[Change]:
+    """Yields what changed windows, retention and history do to a store that keeps its name."""
+    yield from _definition(old, new)
+    if old.retention_ms is not None and new.retention_ms is not None and old.retention_ms < new.retention_ms:
+        yield _broken(
+            old,
+            f"the store keeps {new.retention_ms} ms instead of {old.retention_ms}, and its changelog topic does not",
+            f"raise retention.ms of the changelog topic with kafka-configs.sh, before workers start; or {RESET}",
+        )
+    yield from _history(old, new)
+    intervals = (old.segment_interval_ms, new.segment_interval_ms)
+    if None not in intervals and intervals[0] != intervals[1] and not new.kind.startswith("in-memory"):
+        yield _broken(
+            old,
+            f"rows lie on disk in parts of {intervals[0]} ms, and are looked for in parts of {intervals[1]} ms (they "
+            "follow from how long rows are kept), so that some are not found",
+            "stop all workers and delete the folder of the application in state.dir: the store is restored from its "
+            f"changelog; or {RESET}"
+            if old.changelog is not None
+            else RESET,
+        )
+
+
+def _definition(old: StoreShape, new: StoreShape) -> Iterator[Change]:
+    before, after = old.windows, new.windows
+    if before is None or after is None:
+        before = None if old.window_size_ms is None else f"windows of {old.window_size_ms} ms"
+        after = None if new.window_size_ms is None else f"windows of {new.window_size_ms} ms"
+    if before is None or after is None or before == after:
+        return
+    changed = f"the windows were {before} and are {after}: "
+    if before.startswith(_JOIN) and after.startswith(_JOIN):
+        yield Change(
+            "changed",
+            old.name,
+            f"{changed}records that are there are joined by the new ones with what comes from now on, and not again "
+            "with what has come",
+            "nothing is to be done, if what has come need not be joined anew; otherwise begin anew with 'pykstreams "
+            "reset'",
+            Verdict.SAFE,
+        )
+    elif before.startswith(_COUNTED) and after.startswith(_COUNTED):
+        yield Change(
+            "changed",
+            old.name,
+            f"{changed}a window that is begun is full at the new size, or with its next record",
+            "nothing is to be done",
+            Verdict.SAFE,
+        )
+    elif before.startswith(_SESSIONS) and after.startswith(_SESSIONS):
+        yield _accepted(
+            old, f"{changed}sessions that are there stay as they were made by the old gap, until a record joins them"
+        )
+    elif old.window_size_ms != new.window_size_ms:
+        yield _broken(
+            old,
+            f"{changed}a row has only the start of its window, so that those that are there are read with another end, "
+            "and records are added to them",
+            RESET,
+        )
+    else:
+        yield _accepted(
+            old,
+            f"{changed}rows that are there stay; windows of the new kind that began before the change have only what "
+            "comes after it",
+        )
+
+
+def _history(old: StoreShape, new: StoreShape) -> Iterator[Change]:
+    before, after = old.history_retention_ms, new.history_retention_ms
+    if before == after or old.retention_ms is not None:  # of windows
+        return
+    if before is None or after is None:
+        # a description that does not know of windows knows of no history either
+        if old.fed_by is not None and new.fed_by is not None:
+            was, now = ("has no", "keeps") if before is None else ("keeps", "has no")
+            yield _broken(
+                old, f"the store {was} old versions and the new one {now} them: rows have another form", RESET
+            )
+        return
+    if before < after:
+        yield _broken(
+            old,
+            f"the store keeps old versions for {after} ms instead of {before}, and those that are gone stay gone",
+            "raise min.compaction.lag.ms of the changelog topic with kafka-configs.sh, before workers start, and "
+            f"accept that history grows from now on; or {RESET}",
+        )
+
+
+def _broken(store: StoreShape, what: str, cure: str) -> Change:
+    return Change("broken", store.name, what, cure, Verdict.NEEDS_RESET)
+
+
+def _accepted(store: StoreShape, what: str) -> Change:
+    return _broken(store, what, f"accept it for the windows that are open at the change; or {RESET}")
