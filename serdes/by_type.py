@@ -23,6 +23,7 @@ from pykstreams.serdes.base import AnySerde, Serde, describe, resolve_serde
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.json_keys import JsonKeySerde
 from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.models import is_pydantic, is_struct
 from pykstreams.serdes.optional import OptionalSerde
 from pykstreams.serdes.primitives import (
     BooleanSerde,
@@ -33,7 +34,6 @@ from pykstreams.serdes.primitives import (
     UUIDSerde,
     VoidSerde,
 )
-from pykstreams.serdes.structured import is_pydantic, is_struct
 from pykstreams.serdes.text_values import TextSerde
 from pykstreams.serdes.windowed import (
     SessionWindowedDeserializer,
