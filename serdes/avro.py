@@ -49,6 +49,7 @@ class AvroSerde(CompiledSerde[T], Generic[T]):
         self._schema = parsed
         self._reader: Callable[..., object] = schemaless_reader
         self._writer: Callable[..., None] = schemaless_writer
+        self.type_ = type_
         self._take_apart = None if type_ is None else plain_writer(type_)
         self._make = None if type_ is None else plain_reader(type_)
 

@@ -19,10 +19,13 @@ from enum import Enum
 from typing import Protocol, TypeAlias, TypeGuard, TypeVar, cast, runtime_checkable
 from uuid import UUID
 
-from pykstreams.serdes.base import AnySerde, Serde, describe, resolve_serde
+from pykstreams.serdes.base import AnySerde, CompiledSerde, Serde, describe, resolve_serde
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
+from pykstreams.serdes.composed_keys import PrefixChecked
 from pykstreams.serdes.json_keys import JsonKeySerde
 from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.list_serde import ListSerde
+from pykstreams.serdes.models import is_pydantic, is_struct
 from pykstreams.serdes.optional import OptionalSerde
 from pykstreams.serdes.primitives import (
     BooleanSerde,
@@ -33,8 +36,8 @@ from pykstreams.serdes.primitives import (
     UUIDSerde,
     VoidSerde,
 )
-from pykstreams.serdes.structured import is_pydantic, is_struct
 from pykstreams.serdes.text_values import TextSerde
+from pykstreams.serdes.told_topic import ToldTopic
 from pykstreams.serdes.windowed import (
     SessionWindowedDeserializer,
     SessionWindowedSerde,
@@ -135,11 +138,16 @@ class TypeSerdes:
         """
         if isinstance(serde, _WINDOWED):
             return f"Windowed[{self.name_of(serde.inner)}]"
-        if isinstance(serde, CombinedKeySerde):
-            return f"CombinedKey[{self.name_of(serde.prefix)}, {self.name_of(serde.suffix)}]"
+        if isinstance(serde, ToldTopic | PrefixChecked):
+            return self.name_of(serde.inner)
+        if isinstance(serde, OptionalSerde):
+            return f"{self.name_of(serde.inner)} | None"
         known = self._known.get(id(serde))
         if known is not None:
             return type_name(known[1])
+        if inner := _inner_serdes(serde):
+            name = "list" if isinstance(serde, ListSerde) else type(serde).__name__.removesuffix("Serde")
+            return f"{name}[{', '.join(map(self.name_of, inner))}]"
         return next((type_name(one) for one in _SIMPLE if _is_that_of(one, serde)), describe(serde))
 
     def _new(self, type_: object, is_key: bool) -> AnySerde:
@@ -159,6 +167,15 @@ class TypeSerdes:
         if type_ in _TEXTS:
             return TextSerde(type_, is_key=is_key)
         return _json(type_, is_key)
+
+
+def _inner_serdes(serde: object) -> list[object]:
+    """The serdes that one of this project is made of; those of users are shown as they are."""
+    if not isinstance(serde, CompiledSerde) or not dataclasses.is_dataclass(serde):
+        return []
+    if not type(serde).__module__.startswith("pykstreams."):
+        return []
+    return [one for field in dataclasses.fields(serde) if isinstance(one := getattr(serde, field.name), Serde)]
 
 
 def _is_that_of(type_: object, serde: object) -> bool:

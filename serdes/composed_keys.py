@@ -67,17 +67,17 @@ class JsonCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         *,
         names: tuple[str, str] = ("prefix", "suffix"),
     ) -> None:
-        self._parts: tuple[AnySerde, AnySerde] = prefix or JsonSerde(), suffix or JsonSerde()
+        self.parts: tuple[AnySerde, AnySerde] = prefix or JsonSerde(), suffix or JsonSerde()
         first, second = (json.dumps(name, ensure_ascii=False).encode() for name in names)
         if first == second:
             raise ConfigError(f"both fields of a JSON key are named {names[0]!r}; give them different names")
         self._head, self._between = b"{" + first + b":", b"," + second + b":"
 
     def __repr__(self) -> str:
-        return f"JsonCombinedKeySerde({', '.join(map(describe, self._parts))})"
+        return f"JsonCombinedKeySerde({', '.join(map(describe, self.parts))})"
 
     def encoder(self, topic: str) -> EncoderOf[CombinedKey[P, S]]:
-        encode_partial, suffix = self._partial_encoder(topic), bind_serializer(self._parts[1].serializer, topic)
+        encode_partial, suffix = self._partial_encoder(topic), bind_serializer(self.parts[1].serializer, topic)
 
         def encode(data: tuple[object, object] | None, headers: Headers) -> bytes | None:
             if data is None:
@@ -91,7 +91,7 @@ class JsonCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         return encode
 
     def decoder(self, topic: str) -> Decoder:
-        prefix, suffix = (bind_deserializer(part.deserializer, topic) for part in self._parts)
+        prefix, suffix = (bind_deserializer(part.deserializer, topic) for part in self.parts)
         head, between, end_of_value = self._head, self._between, json.JSONDecoder().raw_decode
 
         def decode(data: bytes | None, headers: Headers) -> object:
@@ -116,7 +116,7 @@ class JsonCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
         return _PartialKeys(self._partial_encoder)
 
     def _partial_encoder(self, topic: str) -> Encoder:
-        encode_prefix = bind_serializer(self._parts[0].serializer, topic)
+        encode_prefix = bind_serializer(self.parts[0].serializer, topic)
         head, between = self._head, self._between
 
         def encode(data: object, headers: Headers) -> bytes | None:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import NoneType
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast, overload
 
 from pykstreams.core.types import Decoder, Encoder
 from pykstreams.serdes.base import (
@@ -101,18 +101,27 @@ class Serdes:
         """Lists of what the inner serde takes."""
         return ListSerde(inner)
 
+    @overload
     @staticmethod
-    def for_type(type_: type[T]) -> Serde[T]:
+    def for_type(type_: type[T]) -> Serde[T]: ...
+
+    @overload
+    @staticmethod
+    def for_type(type_: object) -> Serde[Any]: ...
+
+    @staticmethod
+    def for_type(type_: object) -> Serde[Any]:
         """Returns the serde for a Python type: str, bytes, int (long), float (double), bool, UUID or NoneType, or any
         other that may stand for a serde (docs/guides/types.md).
 
-        Raises ``TypeError`` for one that has none.
+        Raises ``TypeError`` for one that has none. Type checkers do not know what a union, an ``Annotated[...]`` or a
+        ``NewType`` is as an argument, so say it of the result: ``IDS: Serde[int | str] = Serdes.for_type(int | str)``.
 
         >>> Serdes.for_type(int), Serdes.for_type(list[int])
         (LongSerde(), JsonSerde(list))
         """
         simple = _BY_TYPE.get(type_) if isinstance(type_, type) else None
-        return TYPES.serde(type_) if simple is None else cast("Serde[T]", simple)
+        return TYPES.serde(cast("type[Any]", type_)) if simple is None else simple
 
     @staticmethod
     def from_functions(

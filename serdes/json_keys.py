@@ -18,7 +18,8 @@ import orjson
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_value
 from pykstreams.serdes.json_serde import JsonSerde
-from pykstreams.serdes.structured import Convert, is_pydantic, is_struct
+from pykstreams.serdes.models import is_pydantic, is_struct, json_part
+from pykstreams.serdes.structured import Convert
 from pykstreams.serdes.text_values import one_datetime, one_decimal
 
 T = TypeVar("T")
@@ -130,6 +131,8 @@ def _form_by_value(value: object) -> object:
         return {key: _form_by_value(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_form_by_value(one) for one in value]
+    if is_pydantic(type(value)) or is_struct(type(value)):
+        return json_part(value)
     return value
 
 

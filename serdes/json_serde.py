@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from decimal import Decimal
 from functools import partial
 from typing import Any, Generic, TypeGuard, TypeVar, overload
 
@@ -12,7 +11,8 @@ import orjson
 
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_value, wrong_type
-from pykstreams.serdes.structured import is_pydantic, is_struct, plain_reader
+from pykstreams.serdes.models import is_pydantic, is_struct, json_part
+from pykstreams.serdes.structured import plain_reader
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
             except orjson.JSONEncodeError as error:
                 if write is not orjson.dumps or self._type is None:
                     raise refused_value(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
-                write = _dumps_with_decimals  # slower, so it is taken from the first value on that needs it
+                write = _dumps_with_parts  # slower, so it is taken from the first value on that needs it
                 return encode(data, headers)
             except Exception as error:  # a user's dumps, or a model's own serializers, may raise anything
                 raise refused_value(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
@@ -122,14 +122,7 @@ def _writer(type_: object) -> Callable[[Any], bytes]:
     return orjson.dumps
 
 
-def _number_text(value: object) -> str:
-    """Writes a ``Decimal`` as text, which keeps all its digits; orjson asks for what it does not know."""
-    if isinstance(value, Decimal):
-        return str(value)
-    raise TypeError(f"Type is not JSON serializable: {type(value).__qualname__}")
-
-
-_dumps_with_decimals = partial(orjson.dumps, default=_number_text)
+_dumps_with_parts = partial(orjson.dumps, default=json_part)
 
 
 def _reader(type_: object, loads: Callable[[bytes], object] | None) -> Callable[[bytes], object]:
@@ -141,8 +134,7 @@ def _reader(type_: object, loads: Callable[[bytes], object] | None) -> Callable[
         import msgspec
 
         return msgspec.json.Decoder(type_).decode
-    _refuse_hidden_fields(type_)
-    parse, make = loads or orjson.loads, plain_reader(type_)
+    parse, make = loads or orjson.loads, plain_reader(type_, of_json=True)
     return lambda data: make(parse(data))
 
 
@@ -152,15 +144,3 @@ def _text_writer(dumps: Callable[[T], bytes | str]) -> Callable[[T], bytes]:
         return text.encode() if isinstance(text, str) else text
 
     return write
-
-
-def _refuse_hidden_fields(type_: object) -> None:
-    """orjson leaves out fields with a leading underscore, so such a dataclass would not come back."""
-    if not dataclasses.is_dataclass(type_) or not isinstance(type_, type):
-        return
-    for field in dataclasses.fields(type_):
-        if field.init and field.name.startswith("_"):
-            raise TypeError(
-                f"field {type_.__name__}.{field.name} is not written to JSON because of its underscore; "
-                "rename it, or give it init=False"
-            )

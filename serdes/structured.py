@@ -10,18 +10,28 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard
+from typing import Any, NoReturn, TypeAlias, cast
 from uuid import UUID
 
 import orjson
 
-if TYPE_CHECKING:
-    import msgspec
-    from pydantic import BaseModel
+from pykstreams.serdes.models import is_pydantic, is_struct, json_part
+from pykstreams.serdes.union_members import (
+    JsonObject,
+    alike,
+    json_object,
+    members_of,
+    name_of_type,
+    read_kinds,
+    read_late,
+    takes,
+    unwrapped,
+    written_kinds,
+)
 
 Convert: TypeAlias = Callable[[Any], Any]
 """A function from values to plain ones, or back; which type it takes is known only when it is made."""
@@ -38,16 +48,6 @@ class MismatchError(ValueError):
     def below(self, step: str) -> MismatchError:
         """The same, seen from one level up."""
         return MismatchError(self.message, step + self.path)
-
-
-def is_pydantic(type_: object) -> TypeGuard[type[BaseModel]]:
-    """Whether a type is a pydantic model."""
-    return isinstance(type_, type) and callable(getattr(type_, "model_validate_json", None))
-
-
-def is_struct(type_: object) -> TypeGuard[type[msgspec.Struct]]:
-    """Whether a type is a msgspec struct."""
-    return isinstance(type_, type) and hasattr(type_, "__struct_fields__")
 
 
 def plain_writer(type_: object) -> Convert:
@@ -72,15 +72,18 @@ def json_writer(type_: object) -> Convert:
         import msgspec
 
         return msgspec.to_builtins
-    return lambda value: orjson.loads(orjson.dumps(value))
+    return lambda value: orjson.loads(orjson.dumps(value, default=json_part))
 
 
-def plain_reader(type_: object) -> Convert:
+def plain_reader(type_: object, *, of_json: bool = False) -> Convert:
     """Returns the function that makes values of a type.
 
-    Fields that a dataclass does not have are ignored, missing ones take their defaults. The function raises
-    ``MismatchError`` (a ``ValueError``) for a value that does not fit, ``plain_reader`` itself ``TypeError``
-    for a type it cannot make.
+    Fields that a dataclass does not have are ignored, missing ones take their defaults. Of a union the member is made
+    whose fields fit, or else the one that is of the kind. The function raises ``MismatchError`` (a ``ValueError``) for
+    a value that does not fit, ``plain_reader`` itself ``TypeError`` for a type it cannot make.
+
+    :param of_json: whether plain values are no more than JSON has. Refused are then also unions whose members are text
+        alike, and fields that orjson does not write.
 
     >>> plain_reader(list[int | None])([1, None])
     [1, None]
@@ -91,7 +94,7 @@ def plain_reader(type_: object) -> Convert:
         import msgspec
 
         return lambda plain: msgspec.convert(plain, type_)
-    return _reader(type_, {})
+    return _Readers(type_, of_json=of_json).of(type_)
 
 
 def _without_enums(value: object) -> object:
@@ -103,41 +106,129 @@ def _without_enums(value: object) -> object:
         return [_without_enums(inner) for inner in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _without_enums(dataclasses.asdict(value))
+    if is_pydantic(type(value)) or is_struct(type(value)):
+        return plain_writer(type(value))(value)
     return value
 
 
-def _reader(type_: object, made: dict[object, Convert]) -> Convert:
-    """``made`` holds the readers of dataclasses, so that a type may contain itself."""
-    if type_ in (Any, object):
-        return lambda plain: plain
-    if (simple := _simple_reader(type_)) is not None:
-        return simple
-    if dataclasses.is_dataclass(type_) and isinstance(type_, type):
-        return _dataclass_reader(type_, made)
-    origin, arguments = typing.get_origin(type_), typing.get_args(type_)
-    if origin is typing.Annotated:
-        return _reader(arguments[0], made)
-    if isinstance(type_, typing.NewType):
-        return _reader(type_.__supertype__, made)
-    if origin in (typing.Union, types.UnionType):
-        return _union_reader(type_, [_reader(argument, made) for argument in arguments])
-    if origin is typing.Literal:
-        return _member_reader(type_, arguments)
-    if type_ is tuple:
-        return _list_reader(lambda plain: plain, tuple)
-    if type_ is list:
-        return _instance_reader(type_, list)
-    if type_ is dict or typing.is_typeddict(type_):
-        return _instance_reader(type_, dict)
-    if origin in (list, Sequence):
-        return _list_reader(_reader(arguments[0], made), list)
-    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
-        return _list_reader(_reader(arguments[0], made), tuple)
-    if origin is tuple:
-        return _tuple_reader([_reader(argument, made) for argument in arguments])
-    if origin in (dict, Mapping) and arguments[0] is str:
-        return _dict_reader(_reader(arguments[1], made))
-    raise TypeError(f"values of type {type_!r} cannot be made from plain ones")
+class _Readers:
+    """The readers of one type and of all that is inside of it; a type may contain itself."""
+
+    def __init__(self, whole: object, *, of_json: bool) -> None:
+        self._whole = whole
+        self._of_json = of_json
+        self._made: dict[object, Convert] = {}
+
+    def of(self, type_: object, *, exact: bool = False) -> Convert:
+        """Makes the reader of a type; an exact one takes no objects with fields that the type does not know."""
+        type_ = unwrapped(type_)
+        if type_ in (Any, object):
+            return lambda plain: plain
+        if (simple := _simple_reader(type_)) is not None:
+            return simple
+        if (known := json_object(type_)) is not None:
+            reader = self._object_reader(type_)
+            return _exact_reader(type_, reader, known) if exact else reader
+        if is_pydantic(type_) or is_struct(type_):
+            return _model_reader(type_)
+        origin, arguments = typing.get_origin(type_), typing.get_args(type_)
+        if origin in (typing.Union, types.UnionType):
+            return self._union_reader(type_, exact=exact)
+        if origin is typing.Literal:
+            return _member_reader(type_, arguments)
+        if type_ is tuple:
+            return _list_reader(lambda plain: plain, tuple)
+        if type_ in (list, dict):
+            return _instance_reader(type_, cast("type", type_))
+        if origin in (list, Sequence):
+            return _list_reader(self.of(arguments[0], exact=exact), list)
+        if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+            return _list_reader(self.of(arguments[0], exact=exact), tuple)
+        if origin is tuple:
+            return _tuple_reader([self.of(argument, exact=exact) for argument in arguments])
+        if origin in (dict, Mapping) and unwrapped(arguments[0]) is str:
+            return _dict_reader(self.of(arguments[1], exact=exact))
+        raise TypeError(self._unknown(type_, origin, arguments))
+
+    def _unknown(self, type_: object, origin: object, arguments: tuple[object, ...]) -> str:
+        name, whole = name_of_type(type_), name_of_type(self._whole)
+        cure = f"or give {whole} a serde of your own, types.register({whole}, serde)"
+        if origin in (dict, Mapping):
+            text_keys = f"dict[str, {name_of_type(arguments[1])}]"
+            return f"the keys of {name} are no text, which those of objects in JSON are; take {text_keys}, {cure}"
+        return f"values of type {name} cannot be made from plain ones (text, numbers, lists, dicts); take those, {cure}"
+
+    def _object_reader(self, type_: object) -> Convert:
+        if is_pydantic(type_) or is_struct(type_):
+            return _model_reader(type_)
+        if type_ in self._made:
+            return lambda plain: self._made[type_](plain)
+        self._made[type_] = _not_yet
+        if dataclasses.is_dataclass(type_) and isinstance(type_, type):
+            made = self._dataclass_reader(type_)
+        else:
+            made = self._typed_dict_reader(cast("type", type_))
+        self._made[type_] = made
+        return made
+
+    def _dataclass_reader(self, type_: type) -> Convert:
+        hints = typing.get_type_hints(type_, include_extras=True)
+        fields = []
+        for field in dataclasses.fields(type_):
+            if not field.init:
+                continue
+            if self._of_json and field.name.startswith("_"):
+                raise TypeError(
+                    f"field {type_.__name__}.{field.name} is not written to JSON because of its underscore; "
+                    "rename it, or give it init=False"
+                )
+            required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+            fields.append((field.name, f".{field.name}", self._of_field(type_, field.name, hints), required))
+
+        def read(plain: object) -> object:
+            if not isinstance(plain, dict):
+                raise _mismatch(type_, plain)
+            values = {}
+            for name, step, reader, required in fields:
+                if name in plain:
+                    values[name] = _at(step, reader, plain[name])
+                elif required:
+                    raise MismatchError("is missing, and has no default", step)
+            return type_(**values)
+
+        return read
+
+    def _typed_dict_reader(self, type_: type) -> Convert:
+        hints = typing.get_type_hints(type_)
+        fields = {name: (f".{name}", self._of_field(type_, name, hints)) for name in hints}
+
+        def read(plain: object) -> object:
+            if not isinstance(plain, dict):
+                raise _mismatch(type_, plain)
+            return {
+                name: _at(*fields[name], inner) if name in fields else inner  # others are kept as they are
+                for name, inner in plain.items()
+            }
+
+        return read
+
+    def _of_field(self, type_: type, name: str, hints: Mapping[str, object]) -> Convert:
+        try:
+            return self.of(hints[name])
+        except TypeError as error:
+            raise TypeError(f"field {type_.__name__}.{name}: {error}") from error
+
+    def _union_reader(self, type_: object, *, exact: bool) -> Convert:
+        members = members_of(type_)
+        if (pair := alike(members, objects_only=not self._of_json)) is not None:
+            raise TypeError(_not_told_apart(type_, *pair))
+        made = []
+        for one in members:
+            kinds = written_kinds(one)
+            alone = all(other is one or kinds.isdisjoint(written_kinds(other)) for other in members)
+            known = json_object(one)
+            made.append(_Member(one, self.of(one, exact=exact or (known is None and not alone)), known))
+        return _union_reader(type_, made)
 
 
 def _simple_reader(type_: object) -> Convert | None:
@@ -161,8 +252,7 @@ def _simple_reader(type_: object) -> Convert | None:
 
 
 def _mismatch(type_: object, plain: object) -> MismatchError:
-    name = type_.__name__ if isinstance(type_, type) and not typing.get_args(type_) else str(type_)
-    return MismatchError(f"expected {name}, got {plain!r}")
+    return MismatchError(f"expected {name_of_type(type_)}, got {plain!r}")
 
 
 def _read_float(plain: object) -> float:
@@ -213,25 +303,112 @@ def _read_decimal(plain: object) -> Decimal:
 
 
 def _member_reader(type_: object, members: tuple[object, ...]) -> Convert:
+    pairs = [(one.value if isinstance(one, Enum) else one, one) for one in members]
+
     def read(plain: object) -> object:
-        for member in members:
-            if plain == member and type(plain) is type(member):
+        for written, member in pairs:
+            if plain == written and type(plain) is type(written):
                 return member
         raise _mismatch(type_, plain)
 
     return read
 
 
-def _union_reader(type_: object, readers: list[Convert]) -> Convert:
+class _Member:
+    """A member of a union, with its reader and the fields that it has as an object."""
+
+    def __init__(self, type_: object, read: Convert, known: JsonObject | None) -> None:
+        self.type = type_
+        self.read = read
+        self.object = known
+        self.tags = {} if known is None else known.tags
+        self._written, self._taken = written_kinds(type_), read_kinds(type_)
+
+    def rank(self, kind: type) -> tuple[int, bool]:
+        """Where it stands among those that are asked for a value of some kind."""
+        if takes(self._written, kind):
+            return 0, read_late(self.type)
+        return (1 if takes(self._taken, kind) else 2), False
+
+    def may_have(self, plain: Mapping[str, object], tags: Iterable[str]) -> bool:
+        """Whether fields that decide may have the values that they have."""
+        if self.object is None:
+            return True
+        for name in tags:
+            if name in self.tags:
+                value = plain[name]
+                if isinstance(value, list | dict) or (type(value), value) not in self.tags[name]:
+                    return False
+            elif name not in self.object.fields and not self.object.is_open:
+                return False
+        return True
+
+    def fits(self, plain: Mapping[str, object]) -> bool:
+        """Whether the names of fields are those of an object of this member."""
+        return self.object is None or self.object.fits(plain)
+
+
+def _union_reader(type_: object, members: Sequence[_Member]) -> Convert:
+    kinds: tuple[type, ...] = (str, int, float, bool, list)
+    by_kind = {kind: sorted(members, key=lambda one: one.rank(kind)) for kind in kinds}
+    by_kind[dict] = [one for one in members if one.rank(dict)[0] == 0]
+    tags = sorted({name for one in by_kind[dict] for name in one.tags})
+
     def read(plain: object) -> object:
-        for reader in readers:
+        kind = type(plain)
+        asked = by_kind.get(kind) or members
+        if kind is dict and len(asked) > 1:
+            return _read_object(type_, asked, tags, cast("dict[str, object]", plain))
+        for member in asked:
             try:
-                return reader(plain)
+                return member.read(plain)
             except MismatchError:
                 continue
         raise _mismatch(type_, plain)
 
     return read
+
+
+def _read_object(type_: object, members: Sequence[_Member], tags: Sequence[str], plain: dict[str, object]) -> object:
+    told = [name for name in tags if name in plain]
+    rest = [one for one in members if one.may_have(plain, told)]
+    if not told or len(rest) != 1:
+        rest = [one for one in rest if one.fits(plain)]
+    if len(rest) == 1:
+        return rest[0].read(plain)
+    read, refused = [], []
+    for member in rest:
+        try:
+            read.append((member, member.read(plain)))
+        except MismatchError as error:
+            refused.append(error)
+    if read and all(value == read[0][1] for _, value in read):
+        return read[0][1]
+    names = f"the fields {', '.join(sorted(plain))}" if plain else "no fields"
+    if read:
+        raise MismatchError(
+            f"{' and '.join(name_of_type(one.type) for one, _ in read)} have {names}, and nothing decides"
+        )
+    if refused:
+        raise refused[0]
+    raise MismatchError(f"no member of {name_of_type(type_)} has {names}")
+
+
+def _not_told_apart(union: object, one: object, other: object) -> str:
+    names = f"{name_of_type(one)} and {name_of_type(other)}"
+    cure = f"types.register({name_of_type(union)}, serde)"
+    objects = json_object(one), json_object(other)
+    if objects[0] is None or objects[1] is None:
+        return (
+            f"{names} cannot be told apart in JSON, which has no word for the type; take types that JSON writes "
+            f"differently, dataclasses around them, or register a serde of your own, {cure}"
+        )
+    both = ", ".join(sorted(objects[0].required | objects[1].required))
+    told = f"with the field{'s' if ',' in both else ''} {both}" if both else "without fields"
+    return (
+        f"{names} cannot be told apart: an object {told} may be either; give each a field of a Literal type, "
+        f'kind: Literal["..."] = "...", or register a serde of your own, {cure}'
+    )
 
 
 def _list_reader(entry: Convert, kind: type) -> Convert:
@@ -262,34 +439,33 @@ def _dict_reader(entry: Convert) -> Convert:
     return read
 
 
-def _dataclass_reader(type_: type, made: dict[object, Convert]) -> Convert:
-    if type_ in made:
-        return lambda plain: made[type_](plain)
-    made[type_] = _not_yet
-    hints = typing.get_type_hints(type_, include_extras=True)
-    fields = []
-    for field in dataclasses.fields(type_):
-        if not field.init:
-            continue
-        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        try:
-            reader = _reader(hints[field.name], made)
-        except TypeError as error:
-            raise TypeError(f"field {type_.__name__}.{field.name}: {error}") from error
-        fields.append((field.name, f".{field.name}", reader, required))
+def _model_reader(type_: object) -> Convert:
+    """The reader of a pydantic model or a msgspec struct inside of other values."""
+    make, failures = plain_reader(type_), _failures_of(type_)
 
     def read(plain: object) -> object:
-        if not isinstance(plain, dict):
-            raise _mismatch(type_, plain)
-        values = {}
-        for name, step, reader, required in fields:
-            if name in plain:
-                values[name] = _at(step, reader, plain[name])
-            elif required:
-                raise MismatchError("is missing, and has no default", step)
-        return type_(**values)
+        try:
+            return make(plain)
+        except failures as error:
+            raise MismatchError(str(error)) from error
 
-    made[type_] = read
+    return read
+
+
+def _failures_of(type_: object) -> tuple[type[Exception], ...]:
+    if is_pydantic(type_):
+        return (ValueError,)
+    import msgspec
+
+    return (msgspec.ValidationError,)
+
+
+def _exact_reader(type_: object, reader: Convert, known: JsonObject) -> Convert:
+    def read(plain: object) -> object:
+        if isinstance(plain, dict) and not known.fits(plain):
+            raise _mismatch(type_, plain)
+        return reader(plain)
+
     return read
 
 

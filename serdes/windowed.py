@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 _LONG = struct.Struct(">q")
 _TWO_LONGS = struct.Struct(">qq")
-_LAST_MS = 2**63 - 1
+LAST_MS = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class TimeWindowedDeserializer(CompiledDeserializer[Windowed[T]], Generic[T]):
                 return None
             try:
                 start = unpack(data[key_end:start_end])[0]
-                end = min(start + size, _LAST_MS)
+                end = min(start + size, LAST_MS)
                 if end <= start:
                     raise ValueError(f"window start is {start}, which leaves no room for a window")
                 window = Window(start, end)

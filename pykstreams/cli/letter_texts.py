@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import click
 
@@ -13,7 +13,21 @@ if TYPE_CHECKING:
     from pykstreams.core.types import Headers
     from pykstreams.runtime.dead_letters.letters import DeadLetter
 
-Shown: TypeAlias = Callable[[bytes | None, "Headers"], str | None]
+
+class Text(NamedTuple):
+    """What is shown of a key or a value.
+
+    :param unread: why the serde that was named could not read it; ``None`` if it could, or none was named.
+    """
+
+    text: str | None
+    unread: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.unread})" if self.unread is not None else "null" if self.text is None else self.text
+
+
+Shown: TypeAlias = Callable[[bytes | None, "Headers"], Text]
 """Makes the text of a key or a value."""
 
 
@@ -23,17 +37,17 @@ def shown_by(serde: str | None, topic: str, option: str) -> Shown:
     Bytes that the serde cannot read are shown as without one, and said to be so.
     """
     if serde is None:
-        return lambda data, headers: None if data is None else plain(data)
+        return lambda data, headers: Text(None if data is None else plain(data))
     from pykstreams.serdes.base import bind_deserializer
 
     decode = bind_deserializer(_serde(serde, option), topic)
 
-    def shown(data: bytes | None, headers: Headers) -> str | None:
+    def shown(data: bytes | None, headers: Headers) -> Text:
         try:
             found = decode(data, headers)
         except Exception as error:  # of any serde; a letter may well be here because it cannot be read
-            return None if data is None else f"{plain(data)} (not {serde}: {error})"
-        return None if found is None else str(found)
+            return Text(None) if data is None else Text(plain(data), f"not {serde}: {error}")
+        return Text(None if found is None else str(found))
 
     return shown
 
@@ -64,12 +78,15 @@ def time_text(ms: int) -> str:
 
 def as_data(letter: DeadLetter, key: Shown, value: Shown) -> dict[str, object]:
     """A letter for programs."""
+    shown_key, shown_value = key(letter.key, letter.headers), value(letter.value, letter.headers)
     return {
         "partition": letter.partition,
         "offset": letter.offset,
         "timestamp": letter.timestamp,
-        "key": key(letter.key, letter.headers),
-        "value": value(letter.value, letter.headers),
+        "key": shown_key.text,
+        "key_unread": shown_key.unread,
+        "value": shown_value.text,
+        "value_unread": shown_value.unread,
         "headers": [[name, None if data is None else plain(data)] for name, data in letter.headers],
         "exception": letter.exception,
         "message": letter.message,
@@ -89,8 +106,8 @@ def as_text(letter: DeadLetter, key: Shown, value: Shown) -> str:
     lines = [
         f"{letter.topic}-{letter.partition} offset {letter.offset}, {time_text(letter.timestamp)}",
         f"  from       {source}",
-        f"  key        {_or_null(key(letter.key, letter.headers))}",
-        f"  value      {_or_null(value(letter.value, letter.headers))}",
+        f"  key        {key(letter.key, letter.headers)}",
+        f"  value      {value(letter.value, letter.headers)}",
         *(f"  header     {name}: {_or_null(None if data is None else plain(data))}" for name, data in letter.headers),
         f"  error      {letter.exception or 'unknown'}: {_or_null(letter.message)}",
     ]

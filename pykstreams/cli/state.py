@@ -23,7 +23,6 @@ from pykstreams.cli.options import (
     state_dir_option,
     topology_argument,
 )
-from pykstreams.cli.store_keys import key_of_text
 from pykstreams.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -126,8 +125,8 @@ def get(
 ) -> None:
     """Show what a store has for a key: its value, or its windows or sessions. Without --url it must not run.
 
-    The key is written as text, number, true or false, UUID, hexadecimal bytes or JSON, whichever the key serde of the
-    store takes. What the application has not committed is not there.
+    The key is written as 'show' prints it, whichever the key serde of the store takes: text, time, UUID, number, true
+    or false as it is, bytes in base64, anything else in JSON. What the application has not committed is not there.
 
     \b
         pykstreams state get word_count.py counts hello
@@ -165,7 +164,7 @@ def get(
             f"{str(application_folder(config.state_dir, config.application_id))!r}; name the folder of the worker with "
             "--state-dir"
         )
-    wanted = key_of_text(builder, config, key)
+    wanted = key_of(builder, config, key)
     size_ms = getattr(builder.supplier, "window_size_ms", 0)
     found: list[Entry] = []
     for place in places:
@@ -274,6 +273,18 @@ def _words(words: tuple[str, ...], names: str) -> tuple[str, ...]:
     if len(words) != len(names.split()):
         raise click.UsageError(f"{len(words)} arguments were given, and {names} are needed")
     return words
+
+
+def key_of(builder: StoreBuilder[TaskStore], config: StreamsConfig, text: str) -> object:
+    """Returns the key that is meant by a text, by the key serde of the store; a usage error for what is none."""
+    from pykstreams.serdes.defaults import or_default
+    from pykstreams.serdes.key_texts import key_of_text
+
+    serde = or_default(builder.key_serde, lambda: config.default_key_serde)
+    try:
+        return key_of_text(serde, builder.name, text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="KEY") from error
 
 
 def entries(

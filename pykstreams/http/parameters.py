@@ -66,7 +66,7 @@ KEY_FROM = Parameter("key_from", "The lowest key.")
 KEY_TO = Parameter("key_to", "The highest key, inclusive.")
 LOWER = Parameter("from", "The lowest key; from the first one by default.")
 UPPER = Parameter("to", "The highest key, inclusive; to the last one by default.")
-PREFIX = Parameter("prefix", "What the bytes of a key begin with, written as a key; of text and bytes.")
+PREFIX = Parameter("prefix", "What the bytes of a key begin with, written as a key; the first part of a combined key.")
 
 COMMON: Final = (STALE, SCOPE, PARTITION, POSITION)
 PAGES: Final = (LIMIT, CURSOR, ORDER)

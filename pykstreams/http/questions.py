@@ -67,19 +67,20 @@ def mark_of(store: StoreDescription, key: object, *times: int) -> str:
 
 def key_bytes(store: StoreDescription, key: object) -> bytes:
     """A key as the store has it."""
-    return _serde(store).serializer.serialize(store.name, key) or b""
+    return serde_of(store).serializer.serialize(store.name, key) or b""
 
 
 def key_of_mark(store: StoreDescription, mark: str) -> object:
     """The key of a mark; a ``ProblemError`` for what is none."""
     try:
         raw = base64.urlsafe_b64decode(mark.partition(".")[0] + "==")
-        return _serde(store).deserializer.deserialize(store.name, raw)
+        return serde_of(store).deserializer.deserialize(store.name, raw)
     except ValueError as error:
         raise ProblemError("bad-request", f"the cursor is damaged ({error}); begin again without it") from error
 
 
-def _serde(store: StoreDescription) -> AnySerde:
+def serde_of(store: StoreDescription) -> AnySerde:
+    """The serde of the keys of a store; a ``ProblemError`` for a store of the user, whose serdes are its own affair."""
     if store.key_serde is None:
         raise ProblemError(
             "wrong-kind",

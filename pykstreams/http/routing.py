@@ -17,6 +17,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from pykstreams.core.types import AnyPartitioner
+from pykstreams.core.windows import Windowed
 from pykstreams.http.local_answers import Cursor, Part, Source, Staleness, answer_of, may_pass
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.peers import Peers
@@ -27,6 +28,8 @@ from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.queries.catalog import HeldPartition, Role
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import KeyQueryMetadata
+from pykstreams.serdes.base import AnySerde
+from pykstreams.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde
 from pykstreams.state.interfaces.position import PositionBound
 
 _CURRENT: Final = (Role.ACTIVE, Role.GLOBAL)
@@ -138,9 +141,11 @@ class Routing:
         """The partitions that are asked, in order, with the instances that have them."""
         name = question.store.name
         if question.key is not None and asked.partitions is None and not asked.every:
-            partitioner, serde = self._partitioners.get(name), question.store.key_serde
+            partitioner, serde, key = self._partitioners.get(name), question.store.key_serde, question.key
+            if partitioner is None:
+                serde, key = _placed_by(serde, key)
             serializer = None if partitioner is not None or serde is None else serde.serializer
-            found = self._queries.key_metadata(name, question.key, serializer, partitioner)
+            found = self._queries.key_metadata(name, key, serializer, partitioner)
             if found is KeyQueryMetadata.NOT_AVAILABLE:
                 raise ProblemError("unavailable", "the application is starting, and knows of no tasks yet; ask again")
             return {found.partition: found}
@@ -243,6 +248,13 @@ def _with_copies(problem: ProblemError, number: int, owner: KeyQueryMetadata) ->
     return ProblemError(
         problem.kind, problem.detail, **{**problem.more, "partition": number, **({"copies": copies} if copies else {})}
     )
+
+
+def _placed_by(serde: AnySerde | None, key: object) -> tuple[AnySerde | None, object]:
+    """The key that decides the partition, with its serde: all windows of a key are in one, as sinks partition them."""
+    if isinstance(key, Windowed) and isinstance(serde, TimeWindowedSerde | SessionWindowedSerde):
+        return serde.inner, key.key
+    return serde, key
 
 
 def _away(store: str, number: int, where: str) -> ProblemError:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pykstreams.http import parameters as named
-from pykstreams.http.json_values import bytes_of_text, key_of_text
 from pykstreams.http.parameters import Given, Parameter
 from pykstreams.http.problems import ProblemError
 from pykstreams.http.questions import (
@@ -17,9 +16,10 @@ from pykstreams.http.questions import (
     VersionQuestion,
     VersionsQuestion,
     WindowsQuestion,
+    serde_of,
 )
 from pykstreams.runtime.queries.catalog import StoreDescription, StoreKind
-from pykstreams.serdes import primitives
+from pykstreams.serdes.key_texts import key_of_text, prefix_of_text
 from pykstreams.state.encoding.composed_keys import LAST_TIME
 
 
@@ -62,12 +62,10 @@ def _optional_key(store: StoreDescription, given: Given, name: str) -> object:
 
 
 def _key_of(store: StoreDescription, text: str) -> object:
-    key = None if store.key_serde is None else key_of_text(store.name, store.key_serde, text)
-    if key is None:
-        raise ProblemError(
-            "bad-key", f"{text!r} is null for store {store.name!r}, and no key is null; give another key"
-        )
-    return key
+    try:
+        return key_of_text(serde_of(store), store.name, text)
+    except ValueError as error:
+        raise ProblemError("bad-key", str(error)) from error
 
 
 def _one(store: StoreDescription, given: Given) -> Question:
@@ -85,18 +83,16 @@ def _range(store: StoreDescription, given: Given) -> Question:
 
 def _prefix(store: StoreDescription, given: Given) -> Question:
     text = given.need("prefix")
-    match store.key_serde:
-        case primitives.StringSerde():
-            return RangeQuestion(store, prefix=text.encode())
-        case primitives.BytesSerde():
-            try:
-                return RangeQuestion(store, prefix=bytes_of_text(text))
-            except ValueError as error:
-                raise ProblemError("bad-key", f"prefix is {text!r}, which is no base64 ({error})") from error
+    try:
+        prefix = prefix_of_text(serde_of(store), store.name, text)
+    except ValueError as error:
+        raise ProblemError("bad-key", f"prefix is {text!r}: {error}") from error
+    if prefix is not None:
+        return RangeQuestion(store, prefix=prefix)
     raise ProblemError(
         "wrong-kind",
-        f"the keys of store {store.name!r} are written by {store.key_serde!r}; only keys of text or bytes have "
-        "prefixes, ask for a range",
+        f"the keys of store {store.name!r} are written by {store.key_serde!r}; only keys of text or bytes, "
+        "and combined ones, have prefixes; ask for a range",
     )
 
 
@@ -166,7 +162,7 @@ STORE_ROUTES: tuple[StoreRoute, ...] = (
     StoreRoute(
         "/stores/{store}/prefix",
         "get_prefix",
-        "The rows whose keys begin with a text, or with bytes.",
+        "The rows whose keys begin with a text, or with bytes; combined keys with their first part.",
         _VALUES,
         (named.PREFIX, named.LIMIT, named.CURSOR),
         _prefix,

@@ -8,7 +8,6 @@ from typing import Final
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.serdes.by_type import TYPES
-from pykstreams.serdes.change import ChangeSerde
 from pykstreams.serdes.defaults import OverDefault, default_part, or_default
 from pykstreams.state.spec import user_store
 from pykstreams.topology.plan import SinkNode, SourceNode, TopologyPlan
@@ -85,6 +84,4 @@ def known_type(given: object, side: str, config: StreamsConfig) -> str | None:
             return None
         default = config.default_key_serde if part == "key" else config.default_value_serde
         given = or_default(given, lambda: default)
-    if isinstance(given, ChangeSerde):
-        return f"Change[{TYPES.name_of(given.inner)}]"
     return TYPES.name_of(given)

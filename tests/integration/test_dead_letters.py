@@ -101,7 +101,8 @@ def test_letters_are_shown_with_their_records_and_reasons(letters: Letters) -> N
     _, out, _ = letters.run("show", letters.dead, "--offset", "1:3", "--key-serde", "long", "--format", "json")
     (letter,) = json.loads(out)
     assert (letter["value"], letter["message"], letter["source"]["partition"]) == ("o3", "no number", 1)
-    assert letter["key"].startswith("key (not long: ")
+    assert (letter["key"], letter["value_unread"]) == ("key", None)
+    assert letter["key_unread"].startswith("not long: LongSerde() cannot read")
 
 
 def test_a_replay_sends_each_letter_once_as_it_was_read(letters: Letters) -> None:

@@ -74,5 +74,7 @@ def _failure(target: str, status: int, body: bytes) -> Exception:
         kind, detail = "", "it is no server of pykstreams; give the address of a --http"
     if kind == "no-such-key":
         return NothingThereError(detail)
+    if kind == "bad-key":
+        return click.BadParameter(detail, param_hint="KEY")
     text = f"{target} answered {status}: {detail}"
     return ClusterError(text) if status >= 500 else ConfigError(text)

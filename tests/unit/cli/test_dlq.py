@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from pykstreams.cli.app import cli
-from pykstreams.cli.letter_texts import as_text, plain, shown_by, time_text
+from pykstreams.cli.letter_texts import Text, as_data, as_text, plain, shown_by, time_text
 from tests.unit.runtime.dead_letters.test_letters import letter
 
 
@@ -78,11 +78,23 @@ def test_a_letter_reads_as_what_was_where_and_why() -> None:
 def test_keys_and_values_are_shown_by_a_serde_or_as_text_or_in_hexadecimal(
     serde: str | None, data: Any, text: str | None
 ) -> None:
-    assert shown_by(serde, "dead", "--value-serde")(data, ()) == text
+    assert shown_by(serde, "dead", "--value-serde")(data, ()) == Text(text)
 
 
 def test_what_a_serde_cannot_read_is_shown_without_it() -> None:
-    assert (shown_by("long", "dead", "--value-serde")(b"tea", ()) or "").startswith("tea (not long: ")
+    shown = shown_by("long", "dead", "--value-serde")(b"tea", ())
+
+    assert shown.text == "tea"
+    assert (shown.unread or "").startswith("not long: LongSerde() cannot read")
+    assert str(shown) == f"tea ({shown.unread})"
+
+
+def test_for_programs_a_value_and_why_it_could_not_be_read_are_apart() -> None:
+    text, number = shown_by(None, "dead", "--key-serde"), shown_by("long", "dead", "--value-serde")
+    data = as_data(letter(), text, number)
+
+    assert (data["key"], data["key_unread"], data["value"]) == ("k", None, "v")
+    assert str(data["value_unread"]).startswith("not long: LongSerde() cannot read")
 
 
 def test_a_serde_that_is_none_is_refused() -> None:

@@ -16,8 +16,19 @@ import pytest
 
 from pykstreams.core.errors import ConfigError, SerdeError
 from pykstreams.core.windows import Windowed
-from pykstreams.serdes import CombinedKey, Serdes, TimeWindowedSerde
+from pykstreams.serdes import (
+    ChangeSerde,
+    CombinedKey,
+    CombinedKeySerde,
+    OptionalSerde,
+    Serdes,
+    SubscriptionResponseWrapperSerde,
+    SubscriptionWrapperSerde,
+    TimeWindowedSerde,
+)
+from pykstreams.serdes.base import CompiledSerde
 from pykstreams.serdes.by_type import TypeSerdes
+from pykstreams.serdes.told_topic import ToldTopic
 from pykstreams.types import Avro, Float32, Int16, Int32
 
 T = TypeVar("T")
@@ -186,3 +197,31 @@ def test_serdes_of_types_are_told_from_those_that_were_given(types: TypeSerdes) 
     assert types.is_made_of_types(TimeWindowedSerde(made, 5))
     assert not types.is_made_of_types(Serdes.string())
     assert not types.is_made_of_types(TimeWindowedSerde(Serdes.string(), 5))
+
+
+def test_serdes_around_others_are_named_by_the_types_inside(types: TypeSerdes) -> None:
+    text, order = types.serde(str), types.serde(Order)
+    named = {
+        ToldTopic(text, "left", "-pk"): "str",
+        OptionalSerde(text): "str | None",
+        SubscriptionWrapperSerde(ToldTopic(text, "left")): "SubscriptionWrapper[str]",
+        SubscriptionResponseWrapperSerde(order): "SubscriptionResponseWrapper[Order]",
+        CombinedKeySerde(ToldTopic(text), OptionalSerde(Serdes.long())): "CombinedKey[str, int | None]",
+        ChangeSerde(order): "Change[Order]",
+        Serdes.list(text): "list[str]",
+        TimeWindowedSerde(CombinedKeySerde(text, text), 5): "Windowed[CombinedKey[str, str]]",
+    }
+
+    assert [types.name_of(serde) for serde in named] == list(named.values())
+
+
+def test_serdes_of_users_are_named_as_they_are_made(types: TypeSerdes) -> None:
+    @dataclass(frozen=True)
+    class BoxSerde(CompiledSerde[str]):
+        inner: Any
+
+        def encoder(self, topic: str) -> Any: ...
+
+        def decoder(self, topic: str) -> Any: ...
+
+    assert types.name_of(BoxSerde(Serdes.long())).endswith("BoxSerde(inner=LongSerde())")

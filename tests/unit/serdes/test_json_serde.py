@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -18,6 +19,7 @@ from pykstreams.core.errors import SerdeError
 from pykstreams.serdes import JsonSerde
 
 OrderId = NewType("OrderId", int)
+Name = NewType("Name", str)
 
 
 class State(Enum):
@@ -34,6 +36,12 @@ class Line:
     article: str
     price: float
     gift: bool = False
+
+
+class Trip(TypedDict, total=False):
+    city: str
+    since: datetime
+    lines: list[Line]
 
 
 @dataclass
@@ -214,9 +222,58 @@ def test_a_field_with_an_underscore_is_refused_because_it_would_be_lost() -> Non
         JsonSerde(Hidden)
 
 
-def test_a_type_that_cannot_be_made_is_refused_at_once() -> None:
-    with pytest.raises(TypeError, match=r"field Unreadable.codec: values of type <class 'complex'> cannot be made"):
-        JsonSerde(Unreadable)
+@pytest.mark.parametrize(
+    ("type_", "message"),
+    [
+        (
+            Unreadable,
+            "field Unreadable.codec: values of type complex cannot be made from plain ones (text, numbers, lists, "
+            "dicts); take those, or give Unreadable a serde of your own, types.register(Unreadable, serde)",
+        ),
+        (
+            list[complex],
+            "values of type complex cannot be made from plain ones (text, numbers, lists, dicts); take those, or give "
+            "list[complex] a serde of your own, types.register(list[complex], serde)",
+        ),
+        (
+            dict[int, Line],
+            "the keys of dict[int, Line] are no text, which those of objects in JSON are; take dict[str, Line], or "
+            "give dict[int, Line] a serde of your own, types.register(dict[int, Line], serde)",
+        ),
+    ],
+)
+def test_a_type_that_cannot_be_made_is_refused_at_once_with_the_cure(type_: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        JsonSerde(type_)
+
+
+def test_text_of_a_type_of_its_own_may_be_the_keys_of_an_object() -> None:
+    assert JsonSerde(dict[Name, int]).deserialize("t", b'{"a":1}') == {Name("a"): 1}
+
+
+def test_fields_of_a_typed_dict_are_made_and_others_are_kept() -> None:
+    serde = JsonSerde(Trip)
+    trip: Trip = {"city": "Bonn", "since": datetime(2026, 1, 2, tzinfo=UTC), "lines": [Line("pen", 1.5)]}
+
+    assert serde.deserialize("t", serde.serialize("t", trip)) == trip
+    assert serde.deserialize("t", b'{"city":"Bonn","new":1}') == {"city": "Bonn", "new": 1}
+    with pytest.raises(SerdeError, match=r"lines\[0\]: expected Line, got 5"):
+        serde.deserialize("t", b'{"lines":[5]}')
+
+
+def test_a_hidden_field_of_what_is_inside_is_refused_too() -> None:
+    with pytest.raises(TypeError, match=r"field Hidden._secret is not written to JSON because of its underscore"):
+        JsonSerde(dict[str, list[Hidden]])
+
+
+@pytest.mark.parametrize("value", [Model(id=1, full_name="Ann"), Struct(1, "Ann")])
+def test_models_and_structs_inside_of_other_values_are_written_and_read(value: Any) -> None:
+    type_: Any = list[type(value)]  # type: ignore[misc]
+    serde = JsonSerde(type_)
+
+    assert serde.deserialize("t", serde.serialize("t", [value])) == [value]
+    with pytest.raises(SerdeError, match=r"\[0\]: "):
+        serde.deserialize("t", b'[{"id":"x"}]')
 
 
 def test_names_in_messages() -> None:

@@ -1,0 +1,189 @@
+"""Keys as queries show them, and the keys that are meant by such texts.
+
+Text, times, UUIDs and decimal numbers are written as they are, so are numbers, ``true`` and ``false``; bytes are
+base64; all else is JSON: ``{"prefix": ..., "suffix": ...}`` for a combined key, ``{"key": ..., "window": {"start":
+..., "end": ...}}``, in ms, for a key in a window. Text may have the quotes that it has in JSON, but for keys that are
+text alone, where a quote belongs to the key. Invariant: what is shown of a key means this key, by whatever serde.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from contextlib import suppress
+from types import UnionType
+from uuid import UUID
+
+import orjson
+
+from pykstreams.core.errors import SerializationError
+from pykstreams.core.types import duration_ms
+from pykstreams.core.windows import Window, Windowed
+from pykstreams.serdes.avro import AvroSerde
+from pykstreams.serdes.base import AnySerde, bind_serializer
+from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
+from pykstreams.serdes.composed_keys import JsonCombinedKeySerde, PrefixChecked
+from pykstreams.serdes.json_keys import JsonKeySerde
+from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.list_serde import ListSerde
+from pykstreams.serdes.optional import OptionalSerde
+from pykstreams.serdes.primitives import (
+    BooleanSerde,
+    BytesSerde,
+    DoubleSerde,
+    FloatSerde,
+    IntegerSerde,
+    LongSerde,
+    ShortSerde,
+    StringSerde,
+    UUIDSerde,
+)
+from pykstreams.serdes.structured import plain_reader
+from pykstreams.serdes.text_values import TextSerde
+from pykstreams.serdes.told_topic import ToldTopic
+from pykstreams.serdes.windowed import LAST_MS, SessionWindowedSerde, TimeWindowedSerde
+
+HOW = (
+    "text, times, UUIDs, numbers, true and false are written as they are, bytes in base64, anything else in JSON, as "
+    "queries show it"
+)
+"""How keys are written, for messages."""
+
+
+def key_of_text(serde: AnySerde, store: str, text: str) -> object:
+    """Returns the key that is meant by a text, by the serde of the keys; ``ValueError`` for what is none.
+
+    >>> key_of_text(LongSerde(), "store", "5"), key_of_text(JsonSerde(), "store", '{"id": 5}')
+    (5, {'id': 5})
+    """
+    refused: Exception | None = None
+    for value in _meant_by(serde, text):
+        try:
+            key = _key(serde, store, value)
+            if key is None or bind_serializer(serde, store)(key, ()) is None:
+                raise ValueError("no key is null")
+            return key
+        except (ValueError, KeyError, TypeError, ArithmeticError, SerializationError) as error:
+            refused = refused or error
+    raise ValueError(
+        f"{text!r} is no key of store {store!r}, whose key serde is {serde!r}: {refused}; {HOW}"
+    ) from refused
+
+
+def prefix_of_text(serde: AnySerde, store: str, text: str) -> bytes | None:
+    """Returns the bytes that keys with a prefix begin with; ``None`` for keys without prefixes.
+
+    Text and bytes begin with text and bytes, a combined key with its first part. Raises ``ValueError`` for a text that
+    is no prefix.
+
+    >>> prefix_of_text(StringSerde(), "store", "te"), prefix_of_text(LongSerde(), "store", "5")
+    (b'te', None)
+    """
+    match serde:
+        case StringSerde():
+            return serde.serialize(store, text)
+        case TextSerde():
+            return text.encode()
+        case BytesSerde():
+            return bytes_of_text(text)
+        case CombinedKeySerde():
+            return serde.prefix_bytes(store, key_of_text(serde.prefix, store, text))
+        case JsonCombinedKeySerde():
+            return serde.partial_key_serializer().serialize(store, key_of_text(serde.parts[0], store, text))
+    return None
+
+
+def bytes_of_text(text: str) -> bytes:
+    """Reads base64 of either alphabet, with or without its padding.
+
+    >>> bytes_of_text("AP8"), bytes_of_text("_-8=")
+    (b'\\x00\\xff', b'\\xff\\xef')
+    """
+    plain = text.rstrip("=").replace("-", "+").replace("_", "/")
+    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+
+
+def _meant_by(serde: AnySerde, text: str) -> Iterator[object]:
+    """The values of JSON that a text may stand for: what it is as JSON, or else the text."""
+    if not isinstance(serde, StringSerde):
+        with suppress(orjson.JSONDecodeError):
+            yield orjson.loads(text)
+    yield text
+
+
+def _key(serde: AnySerde, store: str, value: object) -> object:
+    """The key of a value of JSON."""
+    match serde:
+        case StringSerde():
+            return _text(value)
+        case ShortSerde() | IntegerSerde() | LongSerde():
+            return int(_number(value, int))
+        case FloatSerde() | DoubleSerde():
+            return float(_number(value, int | float))
+        case BooleanSerde():
+            if not isinstance(value, bool):
+                raise ValueError("expected true or false")
+            return value
+        case UUIDSerde():
+            return UUID(_text(value))
+        case BytesSerde():
+            return bytes_of_text(_text(value))
+        case TextSerde():
+            return serde.deserialize(store, _text(value).encode())
+        case JsonSerde() | JsonKeySerde():
+            return serde.deserialize(store, orjson.dumps(value))
+        case AvroSerde():
+            return value if serde.type_ is None else plain_reader(serde.type_)(value)
+        case OptionalSerde():
+            return None if value is None else _key(serde.inner, store, value)
+        case ListSerde():
+            return [None if one is None else _key(serde.inner, store, one) for one in _list(value)]
+        case ToldTopic() | PrefixChecked():
+            return _key(serde.inner, store, value)
+        case CombinedKeySerde():
+            return _combined(serde.prefix, serde.suffix, store, value)
+        case JsonCombinedKeySerde():
+            return _combined(*serde.parts, store, value)
+        case TimeWindowedSerde() | SessionWindowedSerde():
+            return _windowed(serde, store, value)
+    return value
+
+
+def _combined(prefix: AnySerde, suffix: AnySerde, store: str, value: object) -> CombinedKey[object, object]:
+    parts = _object(value)
+    return CombinedKey(_key(prefix, store, parts["prefix"]), _key(suffix, store, parts["suffix"]))
+
+
+def _windowed(serde: TimeWindowedSerde[object] | SessionWindowedSerde[object], store: str, value: object) -> object:
+    parts = _object(value)
+    times = _object(parts["window"])
+    window = Window(*(int(_number(times[name], int)) for name in ("start", "end")))
+    if isinstance(serde, TimeWindowedSerde):
+        size = duration_ms(serde.window_size, "window size")
+        if window.end != min(window.start + size, LAST_MS):
+            raise ValueError(f"windows are of {size} ms, and this one is of {window.end - window.start}")
+    return Windowed(_key(serde.inner, store, parts["key"]), window)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise ValueError(f"expected a text, got {value!r}")
+
+
+def _number(value: object, kind: type | UnionType) -> int | float | str:
+    if isinstance(value, str | int | float) and isinstance(value, str | kind) and not isinstance(value, bool):
+        return value
+    raise ValueError(f"expected a number, got {value!r}")
+
+
+def _object(value: object) -> dict[str, object]:
+    if isinstance(value, dict):
+        return value
+    raise ValueError(f"expected an object of JSON, got {value!r}")
+
+
+def _list(value: object) -> list[object]:
+    if isinstance(value, list):
+        return value
+    raise ValueError(f"expected a list, got {value!r}")

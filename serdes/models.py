@@ -1,0 +1,39 @@
+"""Pydantic models and msgspec structs: how they are recognized, and taken apart where they are inside of other values.
+
+Both libraries are only imported when such a type is given.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, TypeGuard
+
+if TYPE_CHECKING:
+    import msgspec
+    from pydantic import BaseModel
+
+
+def is_pydantic(type_: object) -> TypeGuard[type[BaseModel]]:
+    """Whether a type is a pydantic model."""
+    return isinstance(type_, type) and callable(getattr(type_, "model_validate_json", None))
+
+
+def is_struct(type_: object) -> TypeGuard[type[msgspec.Struct]]:
+    """Whether a type is a msgspec struct."""
+    return isinstance(type_, type) and hasattr(type_, "__struct_fields__")
+
+
+def json_part(value: object) -> object:
+    """Takes apart what orjson does not know: models and structs, and a ``Decimal`` as text, which keeps all its digits.
+
+    Raises ``TypeError`` for anything else.
+    """
+    if isinstance(value, Decimal):
+        return str(value)
+    if is_pydantic(type(value)):
+        return value.model_dump(mode="json", by_alias=True)  # type: ignore[attr-defined]
+    if is_struct(type(value)):
+        import msgspec
+
+        return msgspec.to_builtins(value)
+    raise TypeError(f"Type is not JSON serializable: {type(value).__qualname__}")
