@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
+from typing import Any, TypeAlias, TypeVar, cast, overload
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
@@ -59,9 +59,7 @@ from pykstreams.testing.records import ProducedRecord
 from pykstreams.testing.topics import DriverTopics
 from pykstreams.topology.missing_serdes import check_serdes
 from pykstreams.topology.plan import SubtopologyPlan
-
-if TYPE_CHECKING:
-    from pykstreams.topology.topology import Topology
+from pykstreams.topology.topology import Topology, check_topology
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -102,6 +100,7 @@ class TopologyTestDriver:
         initial_wall_clock_time: Timestamp | None = None,
         partitions: int = 1,
     ) -> None:
+        check_topology(topology)
         if partitions < 1:
             raise ValueError(f"partitions is {partitions}; a topic has at least one")
         given = config if isinstance(config, StreamsConfig) else StreamsConfig(config)

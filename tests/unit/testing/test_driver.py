@@ -368,3 +368,17 @@ def test_values_of_records_are_hidden_while_the_driver_is_open(caplog: pytest.Lo
 
     with TopologyTestDriver(topology) as driver, pytest.raises(ProcessingError, match=r"key='Ann', value=0; "):
         driver.create_input_topic("in", str, int).pipe_input("Ann", 0)
+
+
+def test_a_builder_in_place_of_a_topology_is_refused_with_what_to_call() -> None:
+    builder: Any = StreamsBuilder()
+
+    with pytest.raises(TypeError, match=r"StreamsBuilder.*; expected a Topology.* give builder\.build\(\)"):
+        TopologyTestDriver(builder)
+
+
+def test_a_function_in_place_of_a_topology_is_refused_with_what_to_call() -> None:
+    function: Any = upper
+
+    with pytest.raises(TypeError, match=r"expected a Topology: call the function, .*upper \(line \d+\)"):
+        TopologyTestDriver(function)
