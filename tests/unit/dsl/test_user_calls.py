@@ -22,6 +22,7 @@ from pykstreams import (
     Repartitioned,
     Retry,
     SessionWindows,
+    SqlSink,
     StreamsBuilder,
     TableJoined,
     TimeWindows,
@@ -143,13 +144,16 @@ async def numbers(key: Any, value: Any) -> Any:
     yield key, value
 
 
+ASKED: Any = functools.partial(asked)
+
+
 @pytest.mark.parametrize(
     "refused",
     [
         lambda: stream().map_values(asked),
         lambda: stream().map_values(functools.partial(asked)),
         lambda: stream().map_values(Asking()),
-        lambda: stream().filter(functools.partial(asked)),
+        lambda: stream().filter(ASKED),
         lambda: stream().flat_map(numbers),
         lambda: table().map_values(asked),
     ],
@@ -165,12 +169,13 @@ def test_coroutine_function_is_taken_by_steps_that_await() -> None:
 
 
 WRONG: Any = seven
+ASKED_WRONGLY: Any = asked_about
 REFUSED: dict[str, Callable[[], object]] = {
     "KStream.filter": lambda: stream().filter(WRONG),
     "KStream.filter_not": lambda: stream().filter_not(WRONG),
     "KStream.select_key": lambda: stream().select_key(WRONG),
     "KStream.map": lambda: stream().map(WRONG),
-    "KStream.map_values_async": lambda: stream().map_values_async(asked_about),
+    "KStream.map_values_async": lambda: stream().map_values_async(ASKED_WRONGLY),
     "KStream.lookup": lambda: stream().lookup(asked, two, key=WRONG),
     "KStream.flat_map": lambda: stream().flat_map(WRONG),
     "KStream.flat_map_values": lambda: stream().flat_map_values(WRONG),
@@ -214,6 +219,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "Repartitioned": lambda: Repartitioned(partitioner=WRONG),
     "TableJoined": lambda: TableJoined(other_partitioner=WRONG),
     "Consumed": lambda: Consumed(timestamp_extractor=WRONG),
+    "SqlSink": lambda: SqlSink("sqlite://", "insert into rows values (:id)", row=WRONG),
     "Retry": lambda: Retry(retry_on=WRONG),
 }
 
