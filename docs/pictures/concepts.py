@@ -319,9 +319,9 @@ def _in_windows(minutes: Sequence[int]) -> tuple[int, set[int]]:
         for number, minute in enumerate(minutes):
             orders.pipe_input("shop", str(number), minute * _MINUTE)
         late = driver.create_output_topic("late", str, str).read_values()
-        store = driver.get_window_store("counts")
-        assert store is not None
-        with store.fetch("shop", 0, 0) as rows:
+        counts = driver.get_window_store("counts")
+        assert counts is not None
+        with counts.fetch("shop", 0, 0) as rows:
             [(_, counted)] = rows
     return counted, {int(number or 0) for number in late}
 

@@ -19,6 +19,7 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Duration, Headers, duration_ms
+from pykstreams.core.user_calls import Call
 from pykstreams.processors.backoff import Backoff
 from pykstreams.processors.process import Process
 from pykstreams.processors.sinks.effects import Effect, Outcome, Row, Transactions
@@ -75,6 +76,7 @@ class SqlSink(Generic[K, V]):
             raise ValueError(f"call_timeout is {self.call_timeout!r}; give at least 1 ms")
         if self.timeout is not None and duration_ms(self.timeout, "timeout") < 1:
             raise ValueError(f"timeout is {self.timeout!r}; give at least 1 ms, or None for task.timeout.ms")
+        Call(("key", "value")).check("SqlSink", "row", self.row)
         if isinstance(self.engine, str):
             checked_url(self.engine)
         object.__setattr__(self, "_shared", SharedEngine(self.engine))

@@ -16,15 +16,24 @@ def describe_function(function: Callable[..., object]) -> str:
     >>> describe_function(str.upper)
     'str.upper'
     """
+    return _described(function, "line {0.co_firstlineno}")
+
+
+def describe_place(function: Callable[..., object]) -> str:
+    """As ``describe_function``, with the file beside the line."""
+    return _described(function, "{0.co_filename}, line {0.co_firstlineno}")
+
+
+def _described(function: Callable[..., object], place: str) -> str:
     if isinstance(function, partial):
-        return f"partial of {describe_function(function.func)}"
+        return f"partial of {_described(function.func, place)}"
     name = getattr(function, "__qualname__", None)
     if name is None:
         return repr(function)
     home = getattr(function, "__module__", None)  # methods of built-in types have none
-    place = name if home is None else f"{home}.{name}"
+    whole = name if home is None else f"{home}.{name}"
     code = getattr(inspect.unwrap(function), "__code__", None)
-    return place if code is None else f"{place} (line {code.co_firstlineno})"
+    return whole if code is None else f"{whole} ({place.format(code)})"
 
 
 def check_supplier(supplier: Callable[[], object], expected: type) -> None:

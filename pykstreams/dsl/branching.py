@@ -10,6 +10,7 @@ from pykstreams.core.names import valid_name
 from pykstreams.core.types import Predicate
 from pykstreams.dsl.options import Options
 from pykstreams.dsl.place import Place
+from pykstreams.dsl.user_calls import calls
 from pykstreams.processors import Branch, PassThrough
 from pykstreams.topology.graph import OperatorNode
 
@@ -56,6 +57,7 @@ class BranchedKStream(Generic[K, V]):
         self._node = OperatorNode(self._prefix, self._operator)
         place.graph.add(self._node, place.node)
 
+    @calls(predicate="key, value")
     def branch(self, predicate: Predicate[K, V], branched: Branched[K, V] | str | None = None) -> BranchedKStream[K, V]:
         """Adds a branch for the records for which ``predicate(key, value)`` holds and no earlier one did."""
         self._add(predicate, branched, len(self._predicates) + 1)

@@ -14,6 +14,7 @@ from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import options_of, table_store
 from pykstreams.dsl.stores.session_materialization import session_table_store
 from pykstreams.dsl.stores.window_materialization import window_table_store
+from pykstreams.dsl.user_calls import calls
 from pykstreams.processors import (
     Aggregation,
     SessionAggregate,
@@ -48,6 +49,7 @@ class CogroupedKStream(Generic[K, VR]):
     def __init__(self, graph: Graph) -> None:
         self._records: CogroupedRecords[K, VR] = CogroupedRecords(graph)
 
+    @calls(aggregator="key, value, aggregate")
     def cogroup(
         self, grouped: KGroupedStream[K, V], aggregator: Aggregator[K, V, VR], *, returns: type[VR] | None = None
     ) -> CogroupedKStream[K, VR]:
@@ -66,6 +68,7 @@ class CogroupedKStream(Generic[K, VR]):
         self._records.add(grouped._records, aggregator, returns)
         return self
 
+    @calls(initializer="")
     def aggregate(
         self,
         initializer: Initializer[VR],
@@ -113,6 +116,7 @@ class TimeWindowedCogroupedKStream(Generic[K, VR]):
         self._records = records
         self._windows = checked_windows(windows)
 
+    @calls(initializer="")
     def aggregate(
         self,
         initializer: Initializer[VR],
@@ -145,6 +149,7 @@ class SessionWindowedCogroupedKStream(Generic[K, VR]):
         self._records = records
         self._windows = windows
 
+    @calls(initializer="", session_merger="key, aggregate, other")
     def aggregate(
         self,
         initializer: Initializer[VR],

@@ -13,6 +13,7 @@ from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import options_of, partial_window_store
 from pykstreams.dsl.stores.table_logic import AggregatedTable
+from pykstreams.dsl.user_calls import calls
 from pykstreams.processors import COUNT, Aggregation, CountWindowAggregate, reducing
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.serdes.primitives import LongSerde
@@ -49,6 +50,7 @@ class CountWindowedKStream(Generic[K, V]):
         """Counts the records of each window, as 8-byte longs unless a value serde is given."""
         return self._aggregated(_AGGREGATE, name, options_of(materialized), LongSerde(), COUNT)
 
+    @calls(reducer="aggregate, new")
     def reduce(
         self,
         reducer: Reducer[V],
@@ -60,6 +62,7 @@ class CountWindowedKStream(Generic[K, V]):
         value_serde = self._records.options.value_serde
         return self._aggregated(_REDUCE, name, options_of(materialized), value_serde, reducing(reducer))
 
+    @calls(initializer="", aggregator="key, value, aggregate")
     def aggregate(
         self,
         initializer: Initializer[VR],

@@ -17,6 +17,7 @@ from pykstreams.dsl.place import Place
 from pykstreams.dsl.session_windowed import SessionWindowedKStream
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.stores.table_logic import AggregatedTable
+from pykstreams.dsl.user_calls import calls
 from pykstreams.dsl.windowed import TimeWindowedKStream
 from pykstreams.processors import RowsOfRecords, StreamAggregate, StreamCount, StreamReduce
 from pykstreams.serdes.primitives import LongSerde
@@ -60,6 +61,7 @@ class KGroupedStream(Generic[K, V]):
         )
         return self._aggregated(_AGGREGATE, name, store, StreamCount)
 
+    @calls(reducer="aggregate, new")
     def reduce(
         self,
         reducer: Reducer[V],
@@ -78,6 +80,7 @@ class KGroupedStream(Generic[K, V]):
         )
         return self._aggregated(_REDUCE, name, store, lambda kept, old: StreamReduce(kept, reducer, old))
 
+    @calls(initializer="", aggregator="key, value, aggregate")
     def aggregate(
         self,
         initializer: Initializer[VR],
@@ -111,6 +114,7 @@ class KGroupedStream(Generic[K, V]):
             return SessionWindowedKStream(self._records, windows)
         return TimeWindowedKStream(self._records, windows)
 
+    @calls(aggregator="key, value, aggregate")
     def cogroup(self, aggregator: Aggregator[K, V, VR], *, returns: type[VR] | None = None) -> CogroupedKStream[K, VR]:
         """Begins an aggregation of several grouped streams into one table; see ``CogroupedKStream``.
 

@@ -13,6 +13,7 @@ from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.table import Table
+from pykstreams.dsl.user_calls import calls
 from pykstreams.processors import TableAggregate, TableReduce
 from pykstreams.serdes.change import ChangeSerde
 from pykstreams.serdes.defaults import SerdeOrDefault, over_default
@@ -50,6 +51,7 @@ class KGroupedTable(Generic[K, V]):
             _AGGREGATE, name, store, lambda kept, old: TableAggregate(kept, _zero, _plus_one, _minus_one, old)
         )
 
+    @calls(adder="aggregate, new", subtractor="aggregate, old")
     def reduce(
         self,
         adder: Reducer[V],
@@ -64,6 +66,7 @@ class KGroupedTable(Generic[K, V]):
             "KTABLE-REDUCE-", name, store, lambda kept, old: TableReduce(kept, adder, subtractor, old)
         )
 
+    @calls(initializer="", adder="key, value, aggregate", subtractor="key, value, aggregate")
     def aggregate(
         self,
         initializer: Initializer[VR],

@@ -37,6 +37,7 @@ from pykstreams.dsl.stores.reordering import reordering_of
 from pykstreams.dsl.stores.table_logic import SourceTable
 from pykstreams.dsl.stores.user_suppliers import provided_stores
 from pykstreams.dsl.table import Table
+from pykstreams.dsl.user_calls import calls, check_function
 from pykstreams.processors import (
     Filter,
     FlatMap,
@@ -86,6 +87,7 @@ class KStream(Generic[K, V]):
         """The stream in a notebook, with the steps that lead to it."""
         return self._place.drawn_as("KStream")
 
+    @calls(predicate="key, value")
     def filter(
         self, predicate: Predicate[K, V], *, retry: Retry[K, V] | None = None, name: str | None = None
     ) -> KStream[K, V]:
@@ -95,12 +97,14 @@ class KStream(Generic[K, V]):
         """
         return self._keeping(self._tried("KSTREAM-FILTER-", name, Filter(predicate), retry))
 
+    @calls(predicate="key, value")
     def filter_not(
         self, predicate: Predicate[K, V], *, retry: Retry[K, V] | None = None, name: str | None = None
     ) -> KStream[K, V]:
         """Keeps the records for which ``predicate(key, value)`` does not hold."""
         return self._keeping(self._tried("KSTREAM-FILTER-", name, Filter(predicate, negate=True), retry))
 
+    @calls(mapper="key, value")
     def select_key(
         self, mapper: KeyValueMapper[K, V, KR], *, retry: Retry[K, V] | None = None, name: str | None = None
     ) -> KStream[KR, V]:
@@ -108,6 +112,7 @@ class KStream(Generic[K, V]):
         step = self._tried("KSTREAM-KEY-SELECT-", name, SelectKey(mapper), retry)
         return self._rekeyed(step, key_serde(mapper), self._place.value_serde)
 
+    @calls(mapper="key, value")
     def map(
         self,
         mapper: KeyValueMapper[K, V, tuple[KR, VR]],
@@ -136,6 +141,7 @@ class KStream(Generic[K, V]):
         retry: Retry[K, V] | None = None,
         name: str | None = None,
     ) -> KStream[K, VR]: ...
+    @calls(mapper="key?, value")
     def map_values(
         self,
         mapper: Callable[..., VR],
@@ -170,6 +176,7 @@ class KStream(Generic[K, V]):
         retries: int = 0,
         name: str | None = None,
     ) -> KStream[K, VR]: ...
+    @calls(fn="await key?, value")
     def map_values_async(
         self,
         fn: Callable[..., Awaitable[VR]],
@@ -194,6 +201,7 @@ class KStream(Generic[K, V]):
         operator = MapValuesAsync(fn, with_key, max_in_flight, timeout_ms, retries)
         return self._with_new_values(Step(self._named("KSTREAM-MAPVALUESASYNC-", name), operator), value_serde(fn))
 
+    @calls(fn="await key", joiner="value, answer", key="key, value")
     def lookup(
         self,
         fn: Callable[[KG], Awaitable[VO | None]],
@@ -217,6 +225,7 @@ class KStream(Generic[K, V]):
         operator = Lookup(fn, joiner, key, cache, max_in_flight, timeout_ms, retries)
         return self._with_new_values(Step(self._named("KSTREAM-LOOKUP-", name), operator), value_serde(joiner))
 
+    @calls(mapper="key, value")
     def flat_map(
         self,
         mapper: KeyValueMapper[K, V, Iterable[tuple[KR, VR]]],
@@ -245,6 +254,7 @@ class KStream(Generic[K, V]):
         retry: Retry[K, V] | None = None,
         name: str | None = None,
     ) -> KStream[K, VR]: ...
+    @calls(mapper="key?, value")
     def flat_map_values(
         self,
         mapper: Callable[..., Iterable[VR]],
@@ -257,18 +267,21 @@ class KStream(Generic[K, V]):
         step = self._tried("KSTREAM-FLATMAPVALUES-", name, FlatMapValues(mapper, with_key), retry)
         return self._with_new_values(step, values_serde(mapper))
 
+    @calls(action="key, value")
     def peek(
         self, action: ForeachAction[K, V], *, retry: Retry[K, V] | None = None, name: str | None = None
     ) -> KStream[K, V]:
         """Calls ``action(key, value)`` for each record and forwards the record."""
         return self._keeping(self._tried("KSTREAM-PEEK-", name, Peek(action), retry))
 
+    @calls(action="key, value")
     def foreach(
         self, action: ForeachAction[K, V], *, retry: Retry[K, V] | None = None, name: str | None = None
     ) -> None:
         """Calls ``action(key, value)`` for each record; the stream ends here."""
         self._add(self._tried("KSTREAM-FOREACH-", name, ForEach(action), retry))
 
+    @calls(formatter="key, value")
     def print(
         self,
         *,
@@ -323,6 +336,8 @@ class KStream(Generic[K, V]):
 
         The topic must exist. Without a partitioner the key decides (murmur2, as in Java); null keys go anywhere.
         """
+        if not isinstance(topic, str):
+            check_function("KStream.to", "topic", topic, "key, value, record context")
         place, options = self._place, produced or Produced()
         name = place.graph.namer.named(options.name, "KSTREAM-SINK-")
         keys, values = options.key_serde or place.key_serde, options.value_serde or place.value_serde
@@ -391,6 +406,7 @@ class KStream(Generic[K, V]):
         )
         return KGroupedStream(self._place, self._grouped(options), KStream)
 
+    @calls(key_selector="key, value")
     def group_by(
         self, key_selector: KeyValueMapper[K, V, KR], grouped: Grouped[KR, V] | None = None
     ) -> KGroupedStream[KR, V]:
@@ -484,6 +500,7 @@ class KStream(Generic[K, V]):
         key_selector: KeyValueMapper[K, V, KG],
         name: str | None = None,
     ) -> KStream[K, VR]: ...
+    @calls(joiner="key?, value, other value", key_selector="key, value")
     def join(
         self,
         other: KStream[K, VO] | KTable[KG, VO] | GlobalKTable[KG, VO],
@@ -616,6 +633,7 @@ class KStream(Generic[K, V]):
         key_selector: KeyValueMapper[K, V, KG],
         name: str | None = None,
     ) -> KStream[K, VR]: ...
+    @calls(joiner="key?, value, other value", key_selector="key, value")
     def left_join(
         self,
         other: KStream[K, VO] | KTable[KG, VO] | GlobalKTable[KG, VO],
@@ -668,6 +686,7 @@ class KStream(Generic[K, V]):
         windows: JoinWindows,
         stream_joined: StreamJoined[K, V, VO] | None = None,
     ) -> KStream[K, VR]: ...
+    @calls(joiner="key?, value, other value")
     def outer_join(
         self,
         other: KStream[K, VO],

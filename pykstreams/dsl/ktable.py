@@ -19,6 +19,7 @@ from pykstreams.dsl.stores.materialization import TableStore, named_table_store,
 from pykstreams.dsl.stores.table_logic import DerivedTable
 from pykstreams.dsl.stores.user_suppliers import provided_stores
 from pykstreams.dsl.table import Table
+from pykstreams.dsl.user_calls import calls
 from pykstreams.processors import (
     TableFilter,
     TableMapValues,
@@ -68,6 +69,7 @@ class KTable(Generic[K, V]):
         """The name of the store, if the user gave one."""
         return self._table.queryable_store_name
 
+    @calls(predicate="key, value")
     def filter(
         self,
         predicate: Predicate[K, V],
@@ -78,6 +80,7 @@ class KTable(Generic[K, V]):
         """Keeps the rows for which ``predicate(key, value)`` holds; a row that no longer does is deleted."""
         return self._filter(predicate, False, materialized, name)
 
+    @calls(predicate="key, value")
     def filter_not(
         self,
         predicate: Predicate[K, V],
@@ -106,6 +109,7 @@ class KTable(Generic[K, V]):
         materialized: Materialized[K, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[K, VR]: ...
+    @calls(mapper="key?, value")
     def map_values(
         self,
         mapper: Callable[..., VR],
@@ -155,6 +159,7 @@ class KTable(Generic[K, V]):
     def to_stream(self, key_mapper: None = None, *, name: str | None = None) -> KStream[K, V]: ...
     @overload
     def to_stream(self, key_mapper: KeyValueMapper[K, V, KR], *, name: str | None = None) -> KStream[KR, V]: ...
+    @calls(key_mapper="key, value")
     def to_stream(
         self, key_mapper: KeyValueMapper[K, V, KR] | None = None, *, name: str | None = None
     ) -> KStream[K, V] | KStream[KR, V]:
@@ -176,6 +181,7 @@ class KTable(Generic[K, V]):
         """
         return KTable(suppress(self._table, suppressed))
 
+    @calls(selector="key, value")
     def group_by(
         self,
         selector: KeyValueMapper[K, V, tuple[KR, VR]],
@@ -250,6 +256,13 @@ class KTable(Generic[K, V]):
         materialized: Materialized[KR, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[KR, VR]: ...
+    @calls(
+        joiner="value, other value",
+        foreign_key_extractor="key?, value",
+        foreign_keys_extractor="value",
+        mapper="key, value",
+        selector="key, other key",
+    )
     def join(
         self,
         other: KTable[KO, VO],
@@ -364,6 +377,13 @@ class KTable(Generic[K, V]):
         materialized: Materialized[KR, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[KR, VR]: ...
+    @calls(
+        joiner="value, other value",
+        foreign_key_extractor="key?, value",
+        foreign_keys_extractor="value",
+        mapper="key, value",
+        selector="key, other key",
+    )
     def left_join(
         self,
         other: KTable[KO, VO],
@@ -422,6 +442,7 @@ class KTable(Generic[K, V]):
         materialized: Materialized[CombinedKey[KO, K | None], VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[CombinedKey[KO, K | None], VR]: ...
+    @calls(joiner="value, other value", foreign_key_extractor="key?, value")
     def right_join(
         self,
         other: KTable[KO, VO],
@@ -441,8 +462,6 @@ class KTable(Generic[K, V]):
 
         ``CombinedKeySerde(serde of other keys, OptionalSerde(serde of keys))`` reads and writes the keys of the result.
         """
-        if foreign_key_extractor is None:
-            raise TypeError("foreign_key_extractor is None; expected a callable that gives the foreign key")
         options: TableJoinOptions[K, V, KO, KR, VR] = TableJoinOptions(
             materialized, name, foreign_key_extractor, extractor_with_key
         )
@@ -491,6 +510,12 @@ class KTable(Generic[K, V]):
         materialized: Materialized[KR, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[KR, VR]: ...
+    @calls(
+        joiner="value, other value",
+        foreign_key_extractor="key?, value",
+        mapper="key, value",
+        selector="key, other key",
+    )
     def outer_join(
         self,
         other: KTable[KO, VO],
@@ -563,6 +588,14 @@ class KTable(Generic[K, V]):
         materialized: Materialized[KR, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[KR, VR]: ...
+    @calls(
+        joiner="value, other value",
+        key_extractor="other value",
+        output_key_combiner="combined key",
+        output_key_splitter="key",
+        join_prefix_faker="key",
+        left_key_extractor="key",
+    )
     def one_to_many_join(
         self,
         other: KTable[KO, VO],

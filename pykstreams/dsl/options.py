@@ -16,6 +16,7 @@ from pykstreams.core.names import valid_name
 from pykstreams.core.processor import PunctuationType
 from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor, duration_ms
 from pykstreams.dsl.serde_fields import SerdeField, key_serde_field, value_serde_field
+from pykstreams.dsl.user_calls import check_option
 from pykstreams.serdes.by_type import SerdeOrType
 from pykstreams.state.dsl_suppliers import DslStoreSuppliers
 from pykstreams.state.spec import StoreSupplier
@@ -26,6 +27,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 KO = TypeVar("KO")
 VO = TypeVar("VO")
+
+_PARTITIONER = "topic, key, value, number of partitions"
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,10 @@ class Consumed(_NamedOptions, Generic[K, V]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_option(self, "timestamp_extractor", "record, partition time")
         placement_of(self.partitioner)
+        if not isinstance(self.partitioner, str):
+            check_option(self, "partitioner", "serialized key, number of partitions")
 
 
 def consumed_of(given: Consumed[K, V] | SerdeOrType[K] | None, value: SerdeOrType[V] | None) -> Consumed[K, V] | None:
@@ -89,6 +95,10 @@ class Produced(_NamedOptions, Generic[K, V]):
     value_serde: SerdeField[V] = value_serde_field()
     partitioner: StreamPartitioner[K, V] | None = None
     name: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_option(self, "partitioner", _PARTITIONER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +173,11 @@ class TableJoined(_NamedOptions, Generic[K, KO]):
     other_partitioner: StreamPartitioner[KO, None] | None = None
     name: str | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_option(self, "partitioner", _PARTITIONER)
+        check_option(self, "other_partitioner", _PARTITIONER)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Repartitioned(_NamedOptions, Generic[K, V]):
@@ -178,6 +193,7 @@ class Repartitioned(_NamedOptions, Generic[K, V]):
         super().__post_init__()
         if self.num_partitions is not None and self.num_partitions < 1:
             raise ValueError(f"num_partitions is {self.num_partitions}; a topic has at least one partition")
+        check_option(self, "partitioner", _PARTITIONER)
 
 
 @dataclass(frozen=True)

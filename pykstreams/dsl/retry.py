@@ -12,6 +12,7 @@ from pykstreams.core.types import Duration, duration_ms
 from pykstreams.dsl.options import Options
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.serde_fields import SerdeField, key_serde_field, value_serde_field
+from pykstreams.dsl.user_calls import check_function
 from pykstreams.processors.backoff import Backoff, RetryPolicy
 from pykstreams.processors.process import FunctionOperator
 from pykstreams.processors.retrying import Retrying
@@ -111,6 +112,7 @@ def _test_of(retry_on: object) -> Callable[[Exception], bool]:
     if found and len(found) == len(classes):
         return lambda error: isinstance(error, found)
     if callable(retry_on) and not isinstance(retry_on, type):
+        check_function("Retry", "retry_on", retry_on, "error")
         return retry_on
     raise TypeError(
         f"retry_on is {retry_on!r}; expected a class of exceptions, a tuple of such classes, or a function of the "

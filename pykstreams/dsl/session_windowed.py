@@ -17,6 +17,7 @@ from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import options_of
 from pykstreams.dsl.stores.session_materialization import session_table_store
 from pykstreams.dsl.stores.table_logic import AggregatedTable
+from pykstreams.dsl.user_calls import calls
 from pykstreams.processors import COUNT_OF_SESSION, SessionAggregate, SessionAggregation, reducing_sessions
 from pykstreams.serdes.defaults import SerdeOrDefault, over_default
 from pykstreams.serdes.primitives import LongSerde
@@ -77,6 +78,7 @@ class SessionWindowedKStream(Generic[K, V]):
             self._records.place.graph.namer.store(_AGGREGATE)
         return self._aggregated(_AGGREGATE, name, options, LongSerde(), COUNT_OF_SESSION, late_records_to)
 
+    @calls(reducer="aggregate, new")
     def reduce(
         self,
         reducer: Reducer[V],
@@ -92,6 +94,7 @@ class SessionWindowedKStream(Generic[K, V]):
         value_serde, options = self._records.options.value_serde, options_of(materialized)
         return self._aggregated(_REDUCE, name, options, value_serde, reducing_sessions(reducer), late_records_to)
 
+    @calls(initializer="", aggregator="key, value, aggregate", session_merger="key, aggregate, other")
     def aggregate(
         self,
         initializer: Initializer[VR],

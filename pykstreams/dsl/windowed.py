@@ -24,6 +24,7 @@ from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import options_of
 from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.stores.window_materialization import window_table_store
+from pykstreams.dsl.user_calls import calls
 from pykstreams.processors import COUNT, Aggregation, WindowedView, reducing
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.serdes.primitives import LongSerde
@@ -88,6 +89,7 @@ class TimeWindowedKStream(Generic[K, V]):
             self._records.place.graph.namer.store(_AGGREGATE)
         return self._aggregated(_AGGREGATE, name, options, LongSerde(), COUNT, late_records_to)
 
+    @calls(reducer="aggregate, new")
     def reduce(
         self,
         reducer: Reducer[V],
@@ -100,6 +102,7 @@ class TimeWindowedKStream(Generic[K, V]):
         value_serde, options = self._records.options.value_serde, options_of(materialized)
         return self._aggregated(_REDUCE, name, options, value_serde, reducing(reducer), late_records_to)
 
+    @calls(initializer="", aggregator="key, value, aggregate")
     def aggregate(
         self,
         initializer: Initializer[VR],

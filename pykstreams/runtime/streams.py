@@ -54,7 +54,7 @@ from pykstreams.state.interfaces.position import PositionBound
 from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import StateQueryResult
 from pykstreams.topology.description import TopologyDescription
-from pykstreams.topology.topology import Topology
+from pykstreams.topology.topology import Topology, check_topology
 
 log = logging.getLogger(__name__)
 
@@ -107,6 +107,7 @@ class KafkaStreams:
         bootstrap: str | os.PathLike[str] | None = None,
         reset_offsets: bool = False,
     ) -> None:
+        check_topology(topology)
         self._config = config if isinstance(config, StreamsConfig) else StreamsConfig(config)
         self._config.require()
         self._config.check_references()

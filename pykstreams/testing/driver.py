@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
+from typing import Any, TypeAlias, TypeVar, cast, overload
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
@@ -59,9 +59,7 @@ from pykstreams.testing.records import ProducedRecord
 from pykstreams.testing.topics import DriverTopics
 from pykstreams.topology.missing_serdes import check_serdes
 from pykstreams.topology.plan import SubtopologyPlan
-
-if TYPE_CHECKING:
-    from pykstreams.topology.topology import Topology
+from pykstreams.topology.topology import Topology, check_topology
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -102,6 +100,7 @@ class TopologyTestDriver:
         initial_wall_clock_time: Timestamp | None = None,
         partitions: int = 1,
     ) -> None:
+        check_topology(topology)
         if partitions < 1:
             raise ValueError(f"partitions is {partitions}; a topic has at least one")
         given = config if isinstance(config, StreamsConfig) else StreamsConfig(config)
@@ -121,6 +120,7 @@ class TopologyTestDriver:
             one_record_at_a_time=partitions == 1,
         )
         self._cache = RecordCache(self._config.statestore_cache_max_bytes)
+        self._closed = False
         self._output: dict[str, deque[ProducedRecord]] = {}
         self._produced: list[ProducedRecord] = []
         self._sent_to: set[str] = set()
@@ -207,13 +207,13 @@ class TopologyTestDriver:
     ) -> AnyOutputTopic:
         """Makes an object that reads what was sent to a topic, by serdes, or by those of types.
 
-        Serdes default to those of the configuration.
+        Serdes default to those of the configuration. Reading is a ``ValueError`` where nothing writes the topic.
         """
         return TestOutputTopic(
             topic,
             self._decoder(topic, key_deserializer, "key"),
             self._decoder(topic, value_deserializer, "value"),
-            self._output.setdefault(topic, deque()),
+            self._sent,
         )
 
     @property
@@ -231,6 +231,7 @@ class TopologyTestDriver:
 
     def advance_wall_clock_time(self, advance: Duration) -> None:
         """Moves the clock, runs the wall-clock punctuators that are due, once, and whatever follows."""
+        self._check_open()
         self._clock.advance(advance)
         for task in self._tasks:
             with self._transaction():
@@ -242,6 +243,7 @@ class TopologyTestDriver:
 
     def get_all_state_stores(self) -> dict[str, Any]:
         """Every store by name; with several partitions those of the first."""
+        self._check_open()
         found: dict[str, object] = {}
         for task in self._tasks:
             for name, store in task.stores.items():
@@ -250,6 +252,7 @@ class TopologyTestDriver:
 
     def get_state_store(self, name: str, partition: int = 0) -> Any:
         """A store of any kind; ``None`` if there is none of that name."""
+        self._check_open()
         stores = [task.stores[name] for task in self._tasks if name in task.stores and self._has(task, partition)]
         return stores[0].public_view if stores else self._global_stores.get(name)
 
@@ -314,6 +317,7 @@ class TopologyTestDriver:
 
         ``LookupError`` if there is none of that name.
         """
+        self._check_open()
         stores = [task.stores[name] for task in self._tasks if name in task.stores]
         stores += [self._global_stores[name]] if name in self._global_stores else []
         if not stores:
@@ -333,6 +337,7 @@ class TopologyTestDriver:
         closing: list[Task | GlobalState] = [*self._tasks]
         if self._global is not None:
             closing.append(self._global)
+        self._closed = True
         self._tasks, self._global, self._readers = [], None, {}
         errors: list[Exception] = []
         try:
@@ -408,7 +413,28 @@ class TopologyTestDriver:
         task.open_stores()
         task.start({})
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StreamsError(
+                "the test driver is closed; pipe in records, move the clock and ask for stores before close(), "
+                "inside of its 'with'"
+            )
+
+    def _sent(self, topic: str) -> deque[ProducedRecord]:
+        """What was sent to a topic, and not read yet."""
+        found = self._output.get(topic)
+        if found is None:
+            written = self._topics.written
+            if topic not in written and topic != self._config.errors_dead_letter_queue_topic_name:
+                raise ValueError(
+                    f"topic {topic!r} is unknown; the topology writes {sorted(written)}, and nothing was sent to "
+                    "another"
+                )
+            found = self._output[topic] = deque()
+        return found
+
     def _pipe(self, topic: str, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers) -> None:
+        self._check_open()
         record = ProducedRecord(topic, None, key, value, timestamp, headers)
         if self._enqueue(record):
             self._run()

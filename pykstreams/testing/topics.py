@@ -26,6 +26,8 @@ class DriverTopics:
     names: tuple[str, ...]
     patterns: tuple[str, ...]
     feeding_global_stores: tuple[str, ...]
+    written: frozenset[str]
+    """The topics of sinks, but those that are chosen per record."""
     _plan: TopologyPlan
     _placements: dict[str, KeyPlacement]
     """Where keys lie by topics and patterns, where not where murmur2 puts them."""
@@ -51,6 +53,7 @@ class DriverTopics:
             plan.whole.source_topics,
             tuple(pattern.pattern for pattern in plan.whole.source_patterns),
             tuple(store.topic for store in plan.global_stores),
+            frozenset(plan.whole.sink_topics),
             plan,
             {
                 topic: source.placement

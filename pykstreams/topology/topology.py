@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Collection, Iterable, Mapping
 
@@ -10,7 +11,7 @@ from pykstreams.core.errors import TopologyError
 from pykstreams.core.processor import Processor
 from pykstreams.core.processor_wrapper import ProcessorWrapper
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
-from pykstreams.core.user_code import check_supplier, stores_of
+from pykstreams.core.user_code import check_supplier, describe_function, stores_of
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
@@ -29,6 +30,18 @@ from pykstreams.topology.plan import TopologyPlan
 from pykstreams.topology.planner import make_plan
 from pykstreams.topology.stores import GivenStore, StoreFactory, is_same_store
 from pykstreams.topology.wrapping import WrapsUserCode, wrapped
+
+
+def check_topology(given: object) -> None:
+    """``TypeError``, with what to call, for what is no ``Topology``."""
+    if isinstance(given, Topology):
+        return
+    hint = ""
+    if callable(getattr(given, "build", None)):
+        hint = ", which its build() makes: give builder.build(), not the builder"
+    elif inspect.isroutine(given):
+        hint = f": call the function, {describe_function(given)}, and give what it returns"
+    raise TypeError(f"topology is {given!r}; expected a Topology{hint}")
 
 
 class Topology:

@@ -156,8 +156,6 @@ class ForeignKey(Generic[K, V, KO]):
                     f"{given} is for joins on a foreign key; give foreign_key_extractor, too, or leave it out"
                 )
             return None
-        if not callable(extractor):
-            raise TypeError(f"foreign_key_extractor is {extractor!r}; expected a callable that gives the foreign key")
         options: TableJoined[K, KO] = joined or TableJoined()
         if name is not None:
             if options.name not in (None, name):

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
+from weakref import WeakSet
 
 import kafka.errors
 from confluent_kafka import KafkaError
@@ -44,9 +45,24 @@ _UNUSED_S: Final = 240.0
 """A connection that was not used for so long is made anew: brokers close it after ``connections.max.idle.ms`` (10 min),
 and the next request would fail."""
 
+
+class _OfOurOwnDoing(logging.Filter):
+    """Lets the library say nothing while a request ends that we have interrupted: that it fails is what we want."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.interrupted: WeakSet[_Connections] = WeakSet()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not self.interrupted
+
+
+_OF_OUR_OWN_DOING: Final = _OfOurOwnDoing()
+
 for _name in ("cluster", "net.connection", "net.manager", "net.transport", "protocol.parser"):
     # every failure of a request is reported by the one who asked; during an outage these say the same many times
-    logging.getLogger(f"kafka.{_name}").addFilter(OncePerInterval(SystemClock()))
+    for _filter in (_OF_OUR_OWN_DOING, OncePerInterval(SystemClock())):
+        logging.getLogger(f"kafka.{_name}").addFilter(_filter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +341,7 @@ class _Connections:
 
     def interrupt(self) -> None:
         """Fails what is asked, from another thread; the thread that asks then closes the rest."""
+        _OF_OUR_OWN_DOING.interrupted.add(self)
         self._net.call_soon_threadsafe(self._manager.close)
 
     def close(self) -> None:
@@ -334,6 +351,7 @@ class _Connections:
             self._manager.close()
             self._net.drain()
             self._net.close()
+            _OF_OUR_OWN_DOING.interrupted.discard(self)
 
 
 _MOVED: Final = frozenset(

@@ -173,7 +173,8 @@ class Failures:
     ) -> StreamsError:
         return StreamsError(
             f"{node} cannot write the {origin.value} of a record to topic {record.topic!r}: {error}; "
-            f"give the sink the right serde ({_input(context)}, task {self._task_id})",
+            "give the sink the right serde, or correct the type that stands for one: in the annotation of the function "
+            f"that made it, or where the topic is read ({_input(context)}, task {self._task_id})",
             task_id=self._task_id,
         )
 

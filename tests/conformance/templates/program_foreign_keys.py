@@ -22,7 +22,7 @@ def _reference(rng: Random) -> str:
     """A value that refers to a text key and to a number: ``ab|2``; some refer to nothing.
 
     None begins with an empty part: a right value without bytes is read as none, and then a table joined with what was
-    made of it is asked for anew (see docs/guides/foreign-key-joins.md).
+    made of it is asked for anew (see docs/internals/foreign-key-joins.md).
     """
     return f"{rng.choice(['a', 'b', 'c', 'ab', 'zz'])}|{rng.choice('12123')}"
 

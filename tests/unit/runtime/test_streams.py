@@ -212,3 +212,10 @@ def test_a_bootstrap_is_not_loaded_into_an_embedded_cluster_nor_into_one_that_ha
 
     with pytest.raises(StreamsError, match=r"the application is error, and has no tasks to load a bootstrap into"):
         streams.load_bootstrap(tmp_path / "made")
+
+
+def test_a_builder_in_place_of_a_topology_is_refused_with_what_to_call() -> None:
+    builder: Any = StreamsBuilder()
+
+    with pytest.raises(TypeError, match=r"StreamsBuilder.*; expected a Topology.* give builder\.build\(\)"):
+        KafkaStreams(builder, {"application.id": "shop", "bootstrap.servers": "nowhere:1"})

@@ -368,3 +368,66 @@ def test_values_of_records_are_hidden_while_the_driver_is_open(caplog: pytest.Lo
 
     with TopologyTestDriver(topology) as driver, pytest.raises(ProcessingError, match=r"key='Ann', value=0; "):
         driver.create_input_topic("in", str, int).pipe_input("Ann", 0)
+
+
+def test_a_builder_in_place_of_a_topology_is_refused_with_what_to_call() -> None:
+    builder: Any = StreamsBuilder()
+
+    with pytest.raises(TypeError, match=r"StreamsBuilder.*; expected a Topology.* give builder\.build\(\)"):
+        TopologyTestDriver(builder)
+
+
+def test_a_function_in_place_of_a_topology_is_refused_with_what_to_call() -> None:
+    function: Any = upper
+
+    with pytest.raises(TypeError, match=r"expected a Topology: call the function, .*upper \(line \d+\)"):
+        TopologyTestDriver(function)
+
+
+def test_output_topic_that_nothing_writes_is_unknown_when_it_is_read(make_driver: MakeDriver) -> None:
+    driver = make_driver(upper())
+    mistyped = driver.create_output_topic("oo")
+
+    with pytest.raises(ValueError, match=r"topic 'oo' is unknown; the topology writes \['out'\]"):
+        mistyped.read_values()
+    with pytest.raises(ValueError, match="topic 'oo' is unknown"):
+        bool(mistyped.is_empty)
+    assert repr(mistyped) == "TestOutputTopic('oo')"
+
+
+def test_output_topic_that_is_chosen_per_record_is_known_once_something_was_sent_there(make_driver: MakeDriver) -> None:
+    builder = StreamsBuilder()
+    stream: KStream[str, str] = builder.stream("in")
+    stream.to(lambda key, value, context: f"out-{value}")
+    driver = make_driver(builder.build())
+    chosen = driver.create_output_topic("out-a")
+
+    with pytest.raises(ValueError, match=r"the topology writes \[\], and nothing was sent to another"):
+        chosen.read_values()
+    driver.create_input_topic("in").pipe_input("k", "a")
+
+    assert chosen.read_values() == ["a"]
+
+
+def test_sink_to_which_nothing_was_sent_is_empty(make_driver: MakeDriver) -> None:
+    assert make_driver(upper()).create_output_topic("out").is_empty
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda driver: driver.create_input_topic("in").pipe_input("k", "a"),
+        lambda driver: driver.advance_wall_clock_time(1),
+        lambda driver: driver.get_key_value_store("counts"),
+        lambda driver: driver.get_all_state_stores(),
+        lambda driver: driver.raw_store("counts"),
+    ],
+)
+def test_closed_driver_says_that_it_is_closed(
+    make_driver: MakeDriver, use: Callable[[TopologyTestDriver], object]
+) -> None:
+    driver = make_driver(count_by_value())
+    driver.close()
+
+    with pytest.raises(StreamsError, match="the test driver is closed"):
+        use(driver)

@@ -28,6 +28,7 @@ from pykstreams.runtime.membership.protocol.consumer_protocol import (
     ConsumerSubscription,
     decode_consumer_subscription,
 )
+from pykstreams.runtime.membership.protocol.subscription_info import SubscriptionInfo, decode_subscription
 from pykstreams.runtime.membership.protocol.user_data import MalformedUserDataError
 from pykstreams.runtime.membership.task_names import task_names
 from pykstreams.runtime.topics.topic_admin import TopicLayout
@@ -91,7 +92,8 @@ class Leadership:
             given = self._given(said, layout)
         for name, one in sorted(given.items()):
             log.info(
-                "as the leader, gives %s tasks %s; standby %s",
+                "as the leader, gives %s (member %s) the tasks %s; standby %s",
+                self._shown(said[name]),
                 name,
                 task_names(set(one.info.active)),
                 task_names(one.info.standby),
@@ -100,6 +102,18 @@ class Leadership:
             name: ConsumerAssignment(frozenset(one.partitions), one.info.encode()).encode()
             for name, one in given.items()
         }
+
+    def _shown(self, said: ConsumerSubscription | None) -> str:
+        """Who a member is, for the log: its id is of the broker's making, and may tell a reader nothing."""
+        try:
+            info = None if said is None else decode_subscription(said.user_data)
+        except MalformedUserDataError:
+            info = None
+        if not isinstance(info, SubscriptionInfo):
+            return "a worker that cannot be read"
+        if info.process_id == self._process_id:
+            return "a worker of this process"
+        return f"a worker of process {info.process_id}" + (f" at {info.endpoint}" if info.endpoint else "")
 
     def _given(
         self, said: Mapping[str, ConsumerSubscription | None], layout: TopicLayout

@@ -71,6 +71,14 @@ def test_its_settings_are_settings(project: Path) -> None:
     assert config["consumer.auto.offset.reset"] == "earliest"
 
 
+def test_its_state_is_kept_inside_of_it_and_out_of_git(project: Path) -> None:
+    from pykstreams.cli.settings import from_file
+
+    assert from_file(project / "settings.toml").settings["state.dir"] == "state"
+    assert "state/" in (project / ".gitignore").read_text().splitlines()
+    assert '"--state-dir", "/home/streams/state"' in (project / "Dockerfile").read_text()
+
+
 def test_the_commands_of_its_readme_are_there(project: Path) -> None:
     commands = re.findall(r"^pykstreams (\w+)", (project / "README.md").read_text(), re.MULTILINE)
 

@@ -422,5 +422,5 @@ def test_options_that_contradict_each_other_are_refused(options: dict[str, Any],
 
 
 def test_an_extractor_that_cannot_be_called_is_refused() -> None:
-    with pytest.raises(TypeError, match="foreign_key_extractor is 'customer'; expected a callable"):
+    with pytest.raises(TypeError, match="foreign_key_extractor is 'customer'; expected a function"):
         joined(foreign_key_extractor="customer")

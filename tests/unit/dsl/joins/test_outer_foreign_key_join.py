@@ -237,7 +237,7 @@ def test_extractor_must_be_callable() -> None:
     builder = StreamsBuilder()
     left: KTable[str, str] = builder.table("left")
 
-    with pytest.raises(TypeError, match="foreign_key_extractor is 5; expected a callable"):
+    with pytest.raises(TypeError, match="foreign_key_extractor is 5; expected a function"):
         left.right_join(builder.table("right"), both, foreign_key_extractor=5)  # type: ignore[call-overload]
-    with pytest.raises(TypeError, match="foreign_key_extractor is None; expected a callable"):
+    with pytest.raises(TypeError, match="foreign_key_extractor is None; expected a function"):
         left.right_join(builder.table("right"), both, foreign_key_extractor=None)  # type: ignore[call-overload]

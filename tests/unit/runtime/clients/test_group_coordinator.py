@@ -117,7 +117,7 @@ def test_connections_that_brokers_may_have_closed_are_not_used_again(monkeypatch
     assert coordinator._connections is cast("Any", new)
 
 
-def test_closing_ends_a_join_that_waits() -> None:
+def test_closing_ends_a_join_that_waits_and_nothing_is_logged_as_an_error(caplog: pytest.LogCaptureFixture) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         coordinator = connected(f"127.0.0.1:{silent.getsockname()[1]}")
         raised: list[GroupError] = []
@@ -134,6 +134,7 @@ def test_closing_ends_a_join_that_waits() -> None:
         asks.join(4)
         accepted.close()
     assert len(raised) == 1
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 class LateConnections(MovedConnections):

@@ -108,7 +108,8 @@ def test_what_a_sink_cannot_write_is_told_once_also_by_the_node_above_it() -> No
 
     assert str(found.value) == (
         "SINK cannot write the value of a record to topic 'out': LongSerde() cannot write 'v' of type str for topic "
-        "'out': expected an int from -2**63 to 2**63 - 1; give the sink the right serde "
+        "'out': expected an int from -2**63 to 2**63 - 1; give the sink the right serde, or correct "
+        "the type that stands for one: in the annotation of the function that made it, or where the topic is read "
         "(record in-0 offset 0, task 0_0)"
     )
     assert found.value.__cause__ is not None

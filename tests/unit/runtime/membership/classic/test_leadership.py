@@ -237,3 +237,21 @@ def test_all_members_are_told_when_the_tasks_cannot_be_shared_out(monkeypatch: p
     infos = led(Cluster(ends={LOG: 10}), {"a": says(A), "b": says(B)})
 
     assert {name: info.error for name, info in infos.items()} == dict.fromkeys("ab", AssignorError.ASSIGNMENT_ERROR)
+
+
+def test_the_log_says_which_member_is_of_this_process(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger=leadership.__name__)
+    elsewhere = SubscriptionInfo(B, {}, "host:8080")
+    led(Cluster(), {"0x7f01": says(A), "0x7f02": ConsumerSubscription(frozenset({"in"}), elsewhere.encode()).encode()})
+
+    texts = [record.getMessage() for record in caplog.records]
+    assert texts[0].startswith("as the leader, gives a worker of this process (member 0x7f01) the tasks ")
+    assert texts[1].startswith(f"as the leader, gives a worker of process {B} at host:8080 (member 0x7f02) the tasks ")
+
+
+def test_the_log_says_of_a_member_that_it_cannot_be_read(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger=leadership.__name__)
+    led(Cluster(), {"a": says(A), "b": ConsumerSubscription(frozenset({"in"}), b"?").encode(), "c": b"?"})
+
+    assert [text for text in caplog.messages if "gives a worker that cannot be read (member b) the tasks" in text]
+    assert [text for text in caplog.messages if "gives a worker that cannot be read (member c) the tasks" in text]

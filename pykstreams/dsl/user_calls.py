@@ -1,0 +1,65 @@
+"""How each step calls the functions it is given: said beside the step, and checked before it becomes one.
+
+``@calls(mapper="key?, value")`` stands above a method whose ``mapper`` is called with the value, or with key and value
+where the method's ``with_key`` (or ``extractor_with_key``) is true. ``"await value"`` is for a step that awaits what
+the function gives, ``""`` for a function that is called without arguments. A function that may be left away, and was,
+is not checked.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from pykstreams.core.user_calls import Call
+
+F = TypeVar("F", bound=Callable[..., object])
+
+_SWITCHES = ("with_key", "extractor_with_key")
+
+
+def calls(**functions: str) -> Callable[[F], F]:
+    """Checks the functions that a method of the DSL is given, by the names of its parameters, when it is called."""
+
+    def checked(method: F) -> F:
+        signature = inspect.signature(method)
+        switch = next((name for name in _SWITCHES if name in signature.parameters), None)
+        wanted = {parameter: _call(how, switch) for parameter, how in functions.items()}
+
+        @functools.wraps(method)
+        def step(*args: object, **options: object) -> object:
+            try:
+                given = signature.bind(*args, **options).arguments
+            except TypeError:
+                return method(*args, **options)  # which says what is wrong
+            for parameter, call in wanted.items():
+                function = given.get(parameter)
+                if parameter in given and not (function is None and signature.parameters[parameter].default is None):
+                    keyed = call.with_key is not None and given.get(call.with_key) is True
+                    call.check(method.__qualname__, parameter, function, keyed=keyed)
+            return method(*args, **options)
+
+        return cast("F", step)
+
+    return checked
+
+
+def check_function(step: str, parameter: str, function: object, how: str) -> None:
+    """``TypeError`` for what a step, or an option, cannot call as ``how`` says."""
+    _call(how, None).check(step, parameter, function)
+
+
+def check_option(options: object, field: str, how: str) -> None:
+    """The same for a field of an option object; ``None`` stands for the default."""
+    function = getattr(options, field)
+    if function is not None:
+        check_function(type(options).__name__, field, function, how)
+
+
+def _call(how: str, switch: str | None) -> Call:
+    rest = how.removeprefix("await ")
+    arguments = tuple(one.strip() for one in rest.split(",") if one.strip())
+    keyed = arguments[:1] == ("key?",)
+    return Call(arguments[1:] if keyed else arguments, rest != how, switch if keyed else None)
