@@ -36,7 +36,7 @@ def _above(part: SubtopologyPlan, names: Iterable[str]) -> tuple[str, ...]:
     """The topics of the sources above some nodes: parents come before their children."""
     wanted = set(names)
     topics: set[str] = set()
-    for node in reversed(part.nodes.values()):
+    for node in reversed(list(part.nodes.values())):
         if isinstance(node, SourceNode) and (node.name in wanted or not wanted.isdisjoint(node.children)):
             topics.update(read_topics(node))
         elif not wanted.isdisjoint(_children(node)):

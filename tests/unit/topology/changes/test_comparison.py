@@ -114,7 +114,7 @@ def in_windows(windows: Any) -> Build:
 def joined(windows: JoinWindows) -> Build:
     def build(builder: StreamsBuilder) -> None:
         payments: KStream[Any, Any] = builder.stream("payments")
-        options = StreamJoined(name="paid", store_name="paid")
+        options: StreamJoined[Any, Any, Any] = StreamJoined(name="paid", store_name="paid")
         orders(builder).join(payments, lambda one, other: one, windows=windows, stream_joined=options)
 
     return build
