@@ -26,7 +26,7 @@ from pykstreams.core.windows import Window, Windowed
 from pykstreams.serdes import AvroSerde, CombinedKey, JsonCombinedKeySerde, SessionWindowedSerde, TimeWindowedSerde
 from pykstreams.serdes.by_type import TYPES
 from pykstreams.types import Float32, Int16
-from tests.unit.http.served import Client, client_of
+from tests.unit.http.served_application import Client, client_of
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
 
