@@ -182,7 +182,7 @@ def test_what_is_shown_of_a_key_finds_its_row(
 
     for text in texts:
         result = got(tmp_path, monkeypatch, SCRIPT.format(number=number), text)
-        assert (result.exit_code, result.output.partition("  ")[0]) == (0, "value 0")
+        assert (result.exit_code, result.stdout.partition("  ")[0]) == (0, "value 0")
 
 
 def got(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, text: str) -> Result:
