@@ -27,7 +27,7 @@ class DriverTopics:
     patterns: tuple[str, ...]
     feeding_global_stores: tuple[str, ...]
     written: frozenset[str]
-    """The topics of sinks, but those that are chosen per record."""
+    """Changelogs, and the topics of sinks, but those that are chosen per record."""
     _plan: TopologyPlan
     _placements: dict[str, KeyPlacement]
     """Where keys lie by topics and patterns, where not where murmur2 puts them."""
@@ -53,7 +53,7 @@ class DriverTopics:
             plan.whole.source_topics,
             tuple(pattern.pattern for pattern in plan.whole.source_patterns),
             tuple(store.topic for store in plan.global_stores),
-            frozenset(plan.whole.sink_topics),
+            frozenset((*plan.whole.sink_topics, *(topic.name for topic in plan.whole.changelog_topics.values()))),
             plan,
             {
                 topic: source.placement

@@ -107,6 +107,8 @@ class Reader:
     def _docker(self, command: str) -> str:
         """Docker itself where tests run against it; otherwise a broker with the topics."""
         places = self.shell.places
+        if "down" in command:
+            self.stop()
         if chosen().flavour is not Flavour.DOCKER:
             if "topics" in command:
                 places["localhost:9092"] = self._start_broker().bootstrap_servers
@@ -120,8 +122,6 @@ class Reader:
             file.write_text(file.read_text().replace("127.0.0.1:9092", places["localhost:9092"]))
             when_killed(["sh", "-c", f"{self._compose} -f {file} down --volumes"])
             self._has_containers = True
-        if "down" in command:
-            self.stop()
         printed = self.shell.run(command.replace("docker compose", self._compose))
         self._has_containers = "down" not in command
         return printed

@@ -304,7 +304,7 @@ def numbered(read_by: Any, kept_by: Any, **options: Any) -> StreamsBuilder:
     orders: KTable[str, str] = builder.table(LEFT_TABLE)
     rows: KTable[int, str] = builder.table(RIGHT_TABLE, Consumed(key_serde=read_by, value_serde=TEXT))
     kept = rows.filter(lambda key, value: True, materialized=Materialized("kept", key_serde=kept_by))
-    orders.join(kept, both, foreign_key_extractor=len, **options)
+    orders.join(kept, both, foreign_key_extractor=len, **options).to_stream().to("out")
     return builder
 
 

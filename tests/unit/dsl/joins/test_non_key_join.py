@@ -250,6 +250,7 @@ def test_totals_of_a_non_key_join_are_right_under_retraction() -> None:
         lambda key, value: ("rows", 1), Grouped(key_serde=Serdes.string(), value_serde=Serdes.integer())
     )
     grouped.reduce(int.__add__, int.__sub__, materialized="total")
+    joined.to_stream().to("out")
     totals = []
     with TopologyTestDriver(builder.build(), StreamsConfig(CONFIG)) as driver:
         run = NonKeyRun(driver)
