@@ -9,7 +9,6 @@ each serde writes ``None`` as nothing.
 from __future__ import annotations
 
 import dataclasses
-import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +37,7 @@ from pykstreams.serdes.primitives import (
 )
 from pykstreams.serdes.text_values import TextSerde
 from pykstreams.serdes.told_topic import ToldTopic
+from pykstreams.serdes.union_members import name_of_type
 from pykstreams.serdes.windowed import (
     SessionWindowedDeserializer,
     SessionWindowedSerde,
@@ -69,7 +69,6 @@ _WINDOWED = (
     SessionWindowedSerializer,
     SessionWindowedDeserializer,
 )
-_MODULES = re.compile(r"\b(?:\w+\.)+(?:<locals>\.)?")
 _TEXTS = (datetime, date, time, Decimal)
 ANYTHING = (typing.Any, object)
 """Types that say nothing of their values."""
@@ -216,7 +215,7 @@ def type_name(type_: object) -> str:
         inner, *markers = typing.get_args(type_)
         said = [repr(one) for one in markers if isinstance(one, SerdeMarker | Serde)]
         return f"Annotated[{', '.join((type_name(inner), *said))}]" if said else type_name(inner)
-    return _MODULES.sub("", str(type_))
+    return name_of_type(type_)
 
 
 def _is_json(type_: object) -> bool:
