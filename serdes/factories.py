@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, Generic, TypeVar, cast, overload
+from typing import Generic, TypeVar, cast, overload
 
 from pykstreams.core.types import Decoder, Encoder
 from pykstreams.serdes.base import (
@@ -107,10 +107,10 @@ class Serdes:
 
     @overload
     @staticmethod
-    def for_type(type_: object) -> Serde[Any]: ...
+    def for_type(type_: object) -> AnySerde: ...
 
     @staticmethod
-    def for_type(type_: object) -> Serde[Any]:
+    def for_type(type_: object) -> AnySerde:
         """Returns the serde for a Python type: str, bytes, int (long), float (double), bool, UUID or NoneType, or any
         other that may stand for a serde (docs/guides/types.md).
 
@@ -121,7 +121,7 @@ class Serdes:
         (LongSerde(), JsonSerde(list))
         """
         simple = _BY_TYPE.get(type_) if isinstance(type_, type) else None
-        return TYPES.serde(cast("type[Any]", type_)) if simple is None else simple
+        return TYPES.serde(cast("type[object]", type_)) if simple is None else simple
 
     @staticmethod
     def from_functions(

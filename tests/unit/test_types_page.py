@@ -27,9 +27,13 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_what_the_page_prints_is_what_it_says(names: dict[str, Any]) -> None:
-    record, error = names["printed"].splitlines()
+    record, member, refused, told_apart, error = names["printed"].splitlines()
 
     assert f"It prints `{record}`." in PAGE.text
+    assert f"It prints `{member}`." in PAGE.text
+    assert (
+        f"The first is `{refused.removeprefix('value_serde of Consumed: ')}`, the second `{told_apart}`." in PAGE.text
+    )
     (said,) = re.findall(r"`(KSTREAM-SINK-0000000002 .*; )\.\.\.`", PAGE.text)
     assert error.startswith(said)
 

@@ -27,6 +27,7 @@ DOORS = (
     "serdes/avro.py",
     "serdes/schema_registry.py",
     "serdes/structured.py",
+    "serdes/union_members.py",
 )
 """The modules that speak with libraries without types: pyspark, pyarrow, confluent_kafka, rocksdict, fastavro, and the
 libraries of users' classes. ``connections.py`` passes an overloaded method of asyncio on.

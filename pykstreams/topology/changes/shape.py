@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
@@ -124,7 +124,7 @@ def shape_from(data: object) -> TopologyShape:
             raise TopologyError("it has another format; describe the topology anew with this release")
         return TopologyShape(
             str(data["application_id"]),
-            tuple(_read_store(one) for one in data["stores"]),
+            tuple(_with_tuples(StoreShape(**one)) for one in data["stores"]),
             tuple(TopicShape(**one) for one in data["repartition_topics"]),
             tuple(TopicShape(**one) for one in data["inputs"]),
             None if data.get("written") is None else {name: tuple(above) for name, above in data["written"].items()},
@@ -135,8 +135,8 @@ def shape_from(data: object) -> TopologyShape:
         ) from error
 
 
-def _read_store(data: Mapping[str, Any]) -> StoreShape:
-    store = StoreShape(**data)
+def _with_tuples(store: StoreShape) -> StoreShape:
+    """JSON has lists."""
     return store if store.fed_by is None else dataclasses.replace(store, fed_by=tuple(store.fed_by))
 
 

@@ -137,7 +137,7 @@ def test_what_the_guide_shows_is_what_is_printed(tmp_path: Path, registry: HttpR
 
 
 def test_check_finds_subjects_too(shop: str, registry: HttpRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = SimpleNamespace(wait_until_reachable=lambda at_most_s: None, close=lambda: None)
+    cluster = SimpleNamespace(wait_for_tools=lambda: None, close=lambda: None)
     opens: Any = staticmethod(lambda *_: cluster)
     monkeypatch.setattr("pykstreams.runtime.clients.admin.ClusterAdmin.open", opens)
     monkeypatch.setattr("pykstreams.runtime.clients.inspection.cluster_facts.ClusterFacts.open", opens)
