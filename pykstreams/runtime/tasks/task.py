@@ -166,7 +166,7 @@ class Task:
     @property
     def commit_needed(self) -> bool:
         """Whether anything has happened since the last commit."""
-        return self._commit_needed or self._state.metadata.needs_commit
+        return self._commit_needed or self._state.metadata.needs_commit or bool(self._input.skipped)
 
     @property
     def replays(self) -> bool:
@@ -362,6 +362,10 @@ class Task:
                 f"task {self.id} has {self.unfinished} records in flight; before a commit call settle until it is true",
                 task_id=self.id,
             )
+        if self._input.skipped:  # before they were due, and with dead letters, which belong to this commit
+            self._offsets.note_skipped(self._input.skipped)
+            self._input.skipped.clear()
+            self._commit_needed = True
         everywhere = self._state.metadata.needs_commit
         partitions = self.input_partitions if everywhere else tuple(self._offsets.processed)
         return {

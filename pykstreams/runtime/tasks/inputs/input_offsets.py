@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pykstreams.core.ids import TopicPartition
 from pykstreams.state.interfaces.position import Position
 
@@ -25,6 +27,11 @@ class InputOffsets:
         known = max(self._ends.get(partition, 0), self.processed.get(partition, end) + 1)
         self._ends[partition] = end
         return end > known
+
+    def note_skipped(self, skipped: Mapping[TopicPartition, int]) -> None:
+        """Notes records that are as good as processed, by the last one of each partition."""
+        for partition, offset in skipped.items():
+            self.processed[partition] = max(offset, self.processed.get(partition, offset))
 
     def next_of(self, partition: TopicPartition, waiting: int | None) -> int | None:
         """The offset to commit for a partition; ``None`` where nothing of it was ever processed or committed.

@@ -42,6 +42,7 @@ class RecordQueue:
     :param decoders: gives the decoders of key and value for a topic.
     :param extracts: false when the extractor gives what the record carries, unless that is negative.
     :param of_pattern: whether it has the records of all topics of a pattern.
+    :param skipped: gets the offset of each record that is passed over, by partition. Its dead letter is sent by then.
     """
 
     __slots__ = (
@@ -59,6 +60,7 @@ class RecordQueue:
         "partition",
         "partition_time",
         "root",
+        "skipped",
         "source",
     )
 
@@ -72,6 +74,7 @@ class RecordQueue:
         failures: Failures,
         dropped: DroppedRecords,
         *,
+        skipped: dict[TopicPartition, int],
         extracts: bool = True,
         of_pattern: bool = False,
     ) -> None:
@@ -87,6 +90,7 @@ class RecordQueue:
         self._of_pattern = of_pattern
         self._failures = failures
         self._dropped = dropped
+        self.skipped = skipped
         self._topic = partition.topic
         self.decode_key, self.decode_value = decoders(partition.topic)
 
@@ -95,9 +99,10 @@ class RecordQueue:
 
     @property
     def next_offset(self) -> int | None:
-        """The offset of the first record that is queued, ``None`` without one."""
-        if self.head is not None:
-            return self.head[0].offset()
+        """The offset of the first record that waits, ``None`` without one; a head that was skipped does not."""
+        head = self.head
+        if head is not None and head[3] != SKIPPED:
+            return head[0].offset()
         return self.messages[0].offset() if self.messages else None
 
     def run(self, until: int) -> Iterator[Head]:
@@ -117,8 +122,8 @@ class RecordQueue:
     def fill_head(self) -> None:
         """Makes the first record that can be used the head, where there is none.
 
-        Records that are to be skipped are passed over; when they were all there was, the last of them becomes
-        the head, so that its offset gets committed.
+        Records that are to be skipped are passed over; when they were all there was, the last of them becomes the head,
+        so that the other inputs need not wait for this one (``CorruptedRecord``, 4.3.1).
         """
         messages = self.messages
         skipped = None
@@ -143,9 +148,12 @@ class RecordQueue:
                     continue
                 timestamp = extracted
             self.head = (message, key, value, timestamp, headers)
-            return
+            break
+        else:
+            if skipped is not None:
+                self.head = (skipped, None, None, SKIPPED, ())
         if skipped is not None:
-            self.head = (skipped, None, None, SKIPPED, ())
+            self.skipped[self.partition] = skipped.offset()
 
     def timestamp_of(self, message: RecordMessage, key: object, value: object, headers: Headers) -> int | None:
         """The extracted timestamp; ``None`` when it is negative, so that the record is to be skipped."""

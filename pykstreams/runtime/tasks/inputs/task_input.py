@@ -27,7 +27,7 @@ class TaskInput:
     :param lag: tells how many records of a partition are still on the brokers; without it there are none.
     """
 
-    __slots__ = ("_lag", "group", "only", "partitions", "queues", "waiting")
+    __slots__ = ("_lag", "group", "only", "partitions", "queues", "skipped", "waiting")
 
     def __init__(self, partitions: Collection[TopicPartition], lag: LagProvider | None) -> None:
         self.partitions = tuple(partitions)
@@ -37,6 +37,8 @@ class TaskInput:
         """The queue of the one partition, if there is no other; its records are in ``waiting``."""
         self.waiting: list[RecordMessage] = []
         self.group: PartitionGroup | None = None
+        self.skipped: dict[TopicPartition, int] = {}
+        """The last record of each partition that was skipped since somebody took note of it."""
 
     def open(self, plan: SubtopologyPlan, state: TaskState, roots: Mapping[str, Forward]) -> None:
         """Makes the queues.
@@ -45,7 +47,7 @@ class TaskInput:
         """
         patterns = {pattern.pattern for pattern in plan.source_patterns}
         for partition in self.partitions:
-            self.queues[partition] = _queue(partition, plan, state, roots, of_pattern=partition.topic in patterns)
+            self.queues[partition] = _queue(partition, plan, state, roots, self.skipped, partition.topic in patterns)
         if len(self.partitions) == 1 and self.partitions[0].topic not in patterns:
             self.only = self.queues[self.partitions[0]]
         else:
@@ -89,7 +91,7 @@ def _queue(
     plan: SubtopologyPlan,
     state: TaskState,
     roots: Mapping[str, Forward],
-    *,
+    skipped: dict[TopicPartition, int],
     of_pattern: bool,
 ) -> RecordQueue:
     source = source_of(plan, partition.topic)
@@ -104,6 +106,7 @@ def _queue(
         extractor,
         state.failures,
         state.dropped,
+        skipped=skipped,
         extracts=type(extractor) is not FailOnInvalidTimestamp,
         of_pattern=of_pattern,
     )

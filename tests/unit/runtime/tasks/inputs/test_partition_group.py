@@ -269,3 +269,35 @@ def test_a_run_of_skipped_records_is_committed_by_its_last() -> None:
     assert found.dropped == 2
     assert found.task.prepare_commit()[A][0] == 9
     assert found.task.stream_time == -1
+
+
+SKIPS_BAD: dict[str, Any] = {
+    "deserialization.exception.handler": "pykstreams.core.handlers:LogAndContinueExceptionHandler",
+    "errors.dead.letter.queue.topic.name": "dlq",
+}
+
+
+def test_a_skipped_record_is_committed_with_its_dead_letter_although_nothing_of_its_input_was_processed() -> None:
+    found = bench(deserializer=not_bad, config=SKIPS_BAD)
+    found.task.add(A, [message("a", 7, "bad", 5), message("a", 8, "good", 9)])
+    assert [letter.value for letter in found.sent()] == [b"bad"]
+
+    assert found.task.commit_needed
+    assert found.commit()[A][0] == 8
+    assert not found.task.commit_needed
+
+
+def test_a_skipped_record_is_committed_with_its_dead_letter_while_another_input_is_waited_for() -> None:
+    found = bench(deserializer=not_bad, config={**SKIPS_BAD, "max.task.idle.ms": 100})
+    found.task.add(A, [message("a", 7, "bad", 5)])
+    assert not found.task.is_ready()
+
+    assert found.commit()[A][0] == 8
+
+
+def test_a_skipped_record_does_not_take_the_offset_back_behind_those_that_were_processed_after_it() -> None:
+    found = bench(deserializer=not_bad, config=SKIPS_BAD)
+
+    found.feed(message("a", 7, "bad", 5), message("a", 8, "good", 6), message("a", 9, "good", 7))
+
+    assert found.commit()[A][0] == 10
