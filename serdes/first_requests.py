@@ -1,4 +1,4 @@
-"""What serializers with a schema registry ask it for before they write the first record to a topic.
+"""The requests of serializers to their schema registry before they write the first record to a topic.
 
 A serializer is made with a client that notes what it is asked, and stops where the first bytes would be written. So
 subject, schema and references are those of the serializer itself, whatever its settings are.
@@ -20,7 +20,7 @@ _NOT_FOUND = range(40400, 40500)
 
 
 class RegistrySchema(Protocol):
-    """What is needed of ``Schema`` of ``confluent_kafka``."""
+    """The used part of ``Schema`` of ``confluent_kafka``."""
 
     def to_dict(self) -> dict[str, object]:
         """The schema as it is sent to a registry."""
@@ -28,7 +28,7 @@ class RegistrySchema(Protocol):
 
 
 class RegisteredVersion(Protocol):
-    """What is needed of ``RegisteredSchema`` of ``confluent_kafka``."""
+    """The used part of ``RegisteredSchema`` of ``confluent_kafka``."""
 
     @property
     def version(self) -> int | None: ...
@@ -38,7 +38,7 @@ class RegisteredVersion(Protocol):
 
 
 class RegistryClient(Protocol):
-    """What is asked of ``SchemaRegistryClient`` of ``confluent_kafka``."""
+    """The used part of ``SchemaRegistryClient`` of ``confluent_kafka``."""
 
     def config(self) -> Mapping[str, object]:
         """Its settings."""
@@ -78,7 +78,7 @@ class RegistryClient(Protocol):
 
 
 class Wanted(StrEnum):
-    """What a serializer does with its first request."""
+    """The purpose of the first request of a serializer."""
 
     REGISTER = "register"
     """Registers its schema, unless it is registered already."""

@@ -27,7 +27,7 @@ _REFUSED_SCHEMA: Final = frozenset({409, 422})
 
 
 class Outcome(StrEnum):
-    """What came of a question for a subject."""
+    """The result of a question for a subject."""
 
     REGISTERED = "registered"
     """The schema is registered there."""

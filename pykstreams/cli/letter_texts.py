@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Text(NamedTuple):
-    """What is shown of a key or a value.
+    """A key or a value as it is shown.
 
     :param unread: why the serde that was named could not read it; ``None`` if it could, or none was named.
     """

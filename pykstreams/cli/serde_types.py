@@ -99,7 +99,7 @@ def _print_checks(checks: list[SubjectCheck]) -> None:
 
 
 def _said(answer: SubjectAnswer) -> Iterator[str]:
-    """What is said of an answer in its line; the old schema, which registries add to their reasons, is left to JSON."""
+    """The parts of the line of an answer; the old schema, which registries add to their reasons, is left to JSON."""
     if answer.schema_id is not None:
         yield f"id {answer.schema_id}" if answer.version is None else f"version {answer.version}, id {answer.schema_id}"
     if answer.what:

@@ -390,7 +390,7 @@ def _places(plan: TopologyPlan, config: StreamsConfig, name: str) -> list[StoreF
 
 
 def _unsure(store: str, places: list[StoreFolder]) -> str | None:
-    """What is to be said of folders that may lack what was committed last."""
+    """The warning about folders that may lack what was committed last."""
     from pykstreams.state.bulk.places import NO_TASK, was_closed
 
     left = [place for place in places if not was_closed(place)]

@@ -73,7 +73,7 @@ def _is_asynchronous(function: Callable[..., object]) -> bool:
 
 
 def _signature(function: Callable[..., object]) -> inspect.Signature | None:
-    """What a function takes itself, whatever it wraps; ``None`` where nobody knows."""
+    """The parameters of a function itself, whatever it wraps; ``None`` where nobody knows."""
     try:
         if sys.version_info >= (3, 14):
             from annotationlib import Format

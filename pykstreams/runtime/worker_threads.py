@@ -176,7 +176,7 @@ class WorkerThreads:
         return True
 
     def _end(self, number: int) -> None:
-        """Gives the number of the calling thread back."""
+        """Frees the number of the calling thread."""
         with self._changed:
             del self._threads[number]
             self._going.discard(number)

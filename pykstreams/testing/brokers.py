@@ -92,7 +92,7 @@ class ThisMachine:
 
 @contextlib.contextmanager
 def broker(environment: Mapping[str, str], machine: Machine) -> Iterator[str]:
-    """Gives the address of a broker, which is taken away afterwards if it was started here; ``NoKafkaError`` if there
+    """Yields the address of a broker, which is taken away afterwards if it was started here; ``NoKafkaError`` if there
     is none.
     """
     if given := environment.get("KAFKA_BOOTSTRAP_SERVERS"):

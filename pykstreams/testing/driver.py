@@ -421,7 +421,7 @@ class TopologyTestDriver:
             )
 
     def _sent(self, topic: str) -> deque[ProducedRecord]:
-        """What was sent to a topic, and not read yet."""
+        """The records that were sent to a topic, and not read yet."""
         found = self._output.get(topic)
         if found is None:
             written = self._topics.written

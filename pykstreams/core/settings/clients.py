@@ -267,7 +267,7 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def client_key(name: str) -> ClientKey | None:
-    """What is known of the client's setting that a name, with or without the prefix of a client, stands for."""
+    """The entry of the client's setting that a name, with or without the prefix of a client, stands for."""
     return LIBRDKAFKA_KEYS.get(_split(name)[1])
 
 

@@ -76,7 +76,7 @@ def _wrong(name: str, value: object, found: object, expected: str) -> ConfigErro
 
 
 def _needed_arguments(kind: type) -> str | None:
-    """What is wrong with making a class without arguments, ``None`` where nothing is, or nobody can tell."""
+    """The reason why a class cannot be made without arguments, ``None`` where it can, or nobody can tell."""
     try:
         signature = inspect.signature(kind)
     except (TypeError, ValueError):

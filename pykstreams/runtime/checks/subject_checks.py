@@ -28,7 +28,7 @@ _UNKNOWN: Final = "?"
 
 @dataclass(frozen=True, slots=True)
 class SubjectCheck:
-    """What came of one subject.
+    """The result for one subject.
 
     :param registry: the URL of the registry.
     :param subject: ``?`` where the serializer did not come to ask for one.
@@ -135,7 +135,7 @@ def _questions(use: SchemaUse) -> list[_Question]:
 
 
 def _schema_of(request: FirstRequest | None) -> Hashable:
-    """What tells the schemas of two requests apart; ``Schema`` can be compared, though not hashed in each release."""
+    """The schema of a request as text; ``Schema`` can be compared, though not hashed in each release."""
     return None if request is None or request.schema is None else str(request.schema.to_dict())
 
 

@@ -68,7 +68,7 @@ def _stores(old: TopologyShape, new: TopologyShape) -> Iterator[Change]:
 
 
 def _orphaned(old: TopologyShape, store: StoreShape, like: list[str]) -> Change:
-    """What is lost with a store that is gone; a new one that is like it may be the same under another name."""
+    """The loss of a store that is gone; a new one that is like it may be the same under another name."""
     changelog = None if store.changelog is None else f"{old.application_id}-{store.changelog}"
     if keeps_nothing(store):
         return Change("orphaned", store.name, "the store is gone", "nothing is to be done", Verdict.SAFE)

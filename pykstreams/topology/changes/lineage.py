@@ -1,4 +1,4 @@
-"""What leads to a store, or to a topic that the application writes: the topics from which records reach it."""
+"""The way to a store, or to a topic that the application writes: the topics from which records reach it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to the rows of a store whose windows, or the times for which it keeps them, have changed."""
+"""The fate of the rows of a store whose windows, or the times for which it keeps them, have changed."""
 
 from __future__ import annotations
 

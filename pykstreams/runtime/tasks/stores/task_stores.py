@@ -126,7 +126,7 @@ class TaskStores:
         return evicted
 
     def leave_open(self) -> OpenStores | None:
-        """Gives them away, open as they are, to another task of this id; ``None`` if one cannot be given away."""
+        """Lets go of them, open as they are, for another task of this id; ``None`` if one cannot be let go."""
         stores = dict(self._open)
         if not stores or not all(store.can_be_released for store in stores.values()):
             return None
