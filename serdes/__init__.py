@@ -22,8 +22,8 @@ from pykstreams.serdes.composed_keys import (
     ProtobufCombinedKeySerde,
 )
 from pykstreams.serdes.factories import Serdes
-from pykstreams.serdes.json_keys import JsonKeySerde
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_keys import JsonKeySerde
+from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.list_serde import ListSerde
 from pykstreams.serdes.optional import OptionalSerde
 from pykstreams.serdes.primitives import (
@@ -38,7 +38,7 @@ from pykstreams.serdes.primitives import (
     UUIDSerde,
     VoidSerde,
 )
-from pykstreams.serdes.schema_registry import (
+from pykstreams.serdes.registry.schema_registry import (
     SchemaRegistryAvroSerde,
     SchemaRegistryJsonSerde,
     SchemaRegistryProtobufSerde,

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, overload
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.serdes.base import CompiledSerde, refused_bytes, refused_value
-from pykstreams.serdes.structured import plain_reader, plain_writer
+from pykstreams.serdes.json.structured import plain_reader, plain_writer
 
 T = TypeVar("T")
 

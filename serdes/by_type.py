@@ -21,10 +21,11 @@ from uuid import UUID
 from pykstreams.serdes.base import AnySerde, CompiledSerde, Serde, describe, resolve_serde
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.composed_keys import PrefixChecked
-from pykstreams.serdes.json_keys import JsonKeySerde
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_keys import JsonKeySerde
+from pykstreams.serdes.json.json_serde import JsonSerde
+from pykstreams.serdes.json.models import is_pydantic, is_struct
+from pykstreams.serdes.json.union_members import name_of_type
 from pykstreams.serdes.list_serde import ListSerde
-from pykstreams.serdes.models import is_pydantic, is_struct
 from pykstreams.serdes.optional import OptionalSerde
 from pykstreams.serdes.primitives import (
     BooleanSerde,
@@ -37,7 +38,6 @@ from pykstreams.serdes.primitives import (
 )
 from pykstreams.serdes.text_values import TextSerde
 from pykstreams.serdes.told_topic import ToldTopic
-from pykstreams.serdes.union_members import name_of_type
 from pykstreams.serdes.windowed import (
     SessionWindowedDeserializer,
     SessionWindowedSerde,

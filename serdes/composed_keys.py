@@ -30,8 +30,8 @@ from pykstreams.serdes.base import (
     refused_value,
 )
 from pykstreams.serdes.combined_key import CombinedKey
-from pykstreams.serdes.json_serde import JsonSerde
-from pykstreams.serdes.structured import plain_reader, plain_writer
+from pykstreams.serdes.json.json_serde import JsonSerde
+from pykstreams.serdes.json.structured import plain_reader, plain_writer
 
 P = TypeVar("P")
 S = TypeVar("S")

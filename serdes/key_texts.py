@@ -23,8 +23,9 @@ from pykstreams.serdes.avro import AvroSerde
 from pykstreams.serdes.base import AnySerde, bind_serializer
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.composed_keys import JsonCombinedKeySerde, PrefixChecked
-from pykstreams.serdes.json_keys import JsonKeySerde
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_keys import JsonKeySerde
+from pykstreams.serdes.json.json_serde import JsonSerde
+from pykstreams.serdes.json.structured import plain_reader
 from pykstreams.serdes.list_serde import ListSerde
 from pykstreams.serdes.optional import OptionalSerde
 from pykstreams.serdes.primitives import (
@@ -38,7 +39,6 @@ from pykstreams.serdes.primitives import (
     StringSerde,
     UUIDSerde,
 )
-from pykstreams.serdes.structured import plain_reader
 from pykstreams.serdes.text_values import TextSerde
 from pykstreams.serdes.told_topic import ToldTopic
 from pykstreams.serdes.windowed import LAST_MS, SessionWindowedSerde, TimeWindowedSerde

@@ -21,7 +21,7 @@ from pykstreams.cli.options import (
 
 if TYPE_CHECKING:
     from pykstreams.runtime.checks.subject_checks import SubjectCheck
-    from pykstreams.serdes.subject_answers import SubjectAnswer
+    from pykstreams.serdes.registry.subject_answers import SubjectAnswer
 
 
 @click.command(name="types", epilog=SETTINGS_HELP)

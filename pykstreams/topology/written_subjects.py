@@ -10,7 +10,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.names import changelog_name
 from pykstreams.serdes.defaults import default_part, or_default
-from pykstreams.serdes.first_requests import RegistrySerde, registry_serdes
+from pykstreams.serdes.registry.first_requests import RegistrySerde, registry_serdes
 from pykstreams.state.spec import user_store
 from pykstreams.topology.plan import SinkNode, SubtopologyPlan, TopologyPlan
 

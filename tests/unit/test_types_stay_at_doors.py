@@ -25,9 +25,9 @@ DOORS = (
     "pykstreams/state/bulk/sst.py",
     "pykstreams/state/engines/rocksdb.py",
     "serdes/avro.py",
-    "serdes/schema_registry.py",
-    "serdes/structured.py",
-    "serdes/union_members.py",
+    "serdes/registry/schema_registry.py",
+    "serdes/json/structured.py",
+    "serdes/json/union_members.py",
 )
 """The modules that speak with libraries without types: pyspark, pyarrow, confluent_kafka, rocksdict, fastavro, and the
 libraries of users' classes. ``connections.py`` passes an overloaded method of asyncio on.

@@ -24,8 +24,9 @@ from pykstreams.core.errors import ConfigError, UnknownStateStoreError
 from pykstreams.core.ids import TaskId
 from pykstreams.core.names import changelog_name
 from pykstreams.core.types import timestamp_ms
-from pykstreams.serdes import json_serde, primitives
+from pykstreams.serdes import primitives
 from pykstreams.serdes.defaults import default_part, or_default
+from pykstreams.serdes.json import json_serde
 from pykstreams.state.bulk.description import describe_store
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.typed_rows import StateRow

@@ -14,9 +14,9 @@ from typing import Final
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.runtime.checks.finding import Finding, Severity
-from pykstreams.serdes.first_requests import FirstRequest
-from pykstreams.serdes.registry_address import shown_registry
-from pykstreams.serdes.subject_answers import Outcome, RegistryDownError, SubjectAnswer, answer, requests
+from pykstreams.serdes.registry.first_requests import FirstRequest
+from pykstreams.serdes.registry.registry_address import shown_registry
+from pykstreams.serdes.registry.subject_answers import Outcome, RegistryDownError, SubjectAnswer, answer, requests
 from pykstreams.topology.plan import TopologyPlan
 from pykstreams.topology.written_subjects import CHOSEN, SchemaUse, schema_uses
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pykstreams.serdes import JsonSerde
-from pykstreams.serdes.json_keys import JsonKeySerde
+from pykstreams.serdes.json.json_keys import JsonKeySerde
 
 
 class Color(Enum):

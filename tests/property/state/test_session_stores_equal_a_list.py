@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pykstreams.core.windows import EmitStrategy, Window, Windowed
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import (
     AggregationWithHeaders,

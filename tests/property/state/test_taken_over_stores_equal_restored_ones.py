@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pykstreams.core.ids import TaskId
 from pykstreams.core.windows import EmitStrategy, Window, Windowed
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.primitives import LongSerde, StringSerde
 from pykstreams.state import (
     BuiltInDslStoreSuppliers,

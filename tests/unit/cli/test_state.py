@@ -17,7 +17,7 @@ from pykstreams.cli.state import key_of, moment
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.state.directory.state_directory import StateDirectory
 from tests.unit.runtime.queries.queried import TOPIC, Application
 

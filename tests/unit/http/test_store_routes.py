@@ -22,7 +22,7 @@ from pykstreams import (
     TimeWindows,
 )
 from pykstreams.core.hashing import partition_for_key
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_serde import JsonSerde
 from tests.unit.http.served_application import Client, client_of
 from tests.unit.runtime.queries.queried import TOPIC, Application
 

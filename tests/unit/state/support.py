@@ -15,7 +15,7 @@ from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.types import Headers
 from pykstreams.runtime.tasks.context import describe_record
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import Stores, ValueAndTimestamp, ValueTimestampHeaders
 from pykstreams.state.interfaces.record_cache import RecordCache

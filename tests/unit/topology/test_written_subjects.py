@@ -20,7 +20,7 @@ from pykstreams import (
     TimeWindows,
 )
 from pykstreams.serdes import SchemaRegistryAvroSerde
-from pykstreams.serdes.schema_registry import registry_client
+from pykstreams.serdes.registry.schema_registry import registry_client
 from pykstreams.testing import TopologyTestDriver
 from pykstreams.topology.written_subjects import schema_uses
 from tests.registries.http_registry import HttpRegistry, http_registry

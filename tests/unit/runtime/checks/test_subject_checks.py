@@ -11,7 +11,7 @@ from pykstreams import Produced, Serdes, StreamsBuilder, StreamsConfig
 from pykstreams.runtime.checks.finding import Severity
 from pykstreams.runtime.checks.subject_checks import SubjectCheck, subject_checks, subject_findings
 from pykstreams.serdes import SchemaRegistryAvroSerde
-from pykstreams.serdes.subject_answers import Outcome
+from pykstreams.serdes.registry.subject_answers import Outcome
 from tests.registries.http_registry import HttpRegistry, http_registry
 
 ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}

@@ -9,7 +9,7 @@ from typing import Any
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import Stores
 from pykstreams.state.bulk.description import describe_store

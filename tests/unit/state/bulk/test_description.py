@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pykstreams.core.types import Headers
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.primitives import LongSerde, StringSerde
 from pykstreams.state import StateStore, Stores, StoreSupplier
 from pykstreams.state.buffers.join_buffer import join_buffer

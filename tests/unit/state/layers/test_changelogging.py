@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pykstreams.core.errors import ProcessorStateError
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import Stores, ValueAndTimestamp, ValueTimestampHeaders
 from tests.unit.state.support import Context, Kind, opened

@@ -15,7 +15,7 @@ import pytest
 
 from pykstreams.core.errors import InvalidStateStoreError, WrongTypeError
 from pykstreams.core.windows import EmitStrategy, Window, Windowed
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import (
     AggregationWithHeaders,

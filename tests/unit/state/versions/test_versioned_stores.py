@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pykstreams.core.errors import InvalidStateStoreError
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import (
     PUT_RETURN_CODE_NOT_PUT,

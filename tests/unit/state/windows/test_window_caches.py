@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pykstreams.core.windows import EmitStrategy
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import BuiltInDslStoreSuppliers, DslStoreFormat, DslWindowParams, Stores
 from tests.unit.state.support import NAME, Context

@@ -16,7 +16,7 @@ import pytest
 
 from pykstreams.core.errors import InvalidStateStoreError, WrongTypeError
 from pykstreams.core.windows import Window, Windowed
-from pykstreams.serdes.json_serde import JsonSerde
+from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import Stores, ValueAndTimestamp, ValueTimestampHeaders
 from tests.unit.state.support import NAME, ROOMY, Context, Flushed

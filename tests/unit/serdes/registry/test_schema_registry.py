@@ -17,7 +17,7 @@ from pykstreams.serdes import (
     bind_deserializer,
     bind_serializer,
 )
-from pykstreams.serdes.schema_registry import registry_client
+from pykstreams.serdes.registry.schema_registry import registry_client
 
 AVRO = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
 WIDER_AVRO = {

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.serdes.base import CompiledSerde, refused_bytes, refused_value
-from pykstreams.serdes.first_requests import FirstRequest, RegistryClient, is_sought, requests_of
-from pykstreams.serdes.registry_address import shown_settings, without_credentials
-from pykstreams.serdes.structured import Convert, json_writer, plain_reader, plain_writer
+from pykstreams.serdes.json.structured import Convert, json_writer, plain_reader, plain_writer
+from pykstreams.serdes.registry.first_requests import FirstRequest, RegistryClient, is_sought, requests_of
+from pykstreams.serdes.registry.registry_address import shown_settings, without_credentials
 
 if TYPE_CHECKING:
     from confluent_kafka.schema_registry import Schema, SchemaRegistryClient

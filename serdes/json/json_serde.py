@@ -11,8 +11,8 @@ import orjson
 
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_value, wrong_type
-from pykstreams.serdes.models import is_pydantic, is_struct, json_part
-from pykstreams.serdes.structured import plain_reader
+from pykstreams.serdes.json.models import is_pydantic, is_struct, json_part
+from pykstreams.serdes.json.structured import plain_reader
 
 T = TypeVar("T")
 

@@ -17,9 +17,9 @@ import orjson
 
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_value
-from pykstreams.serdes.json_serde import JsonSerde
-from pykstreams.serdes.models import is_pydantic, is_struct, json_part
-from pykstreams.serdes.structured import Convert
+from pykstreams.serdes.json.json_serde import JsonSerde
+from pykstreams.serdes.json.models import is_pydantic, is_struct, json_part
+from pykstreams.serdes.json.structured import Convert
 from pykstreams.serdes.text_values import one_datetime, one_decimal
 
 T = TypeVar("T")

@@ -19,8 +19,8 @@ from pykstreams.serdes import (
     SessionWindowedSerde,
     TimeWindowedSerde,
 )
-from pykstreams.serdes.first_requests import Wanted, registry_serdes
-from pykstreams.serdes.subject_answers import Outcome, RegistryDownError, SubjectAnswer, answer, requests
+from pykstreams.serdes.registry.first_requests import Wanted, registry_serdes
+from pykstreams.serdes.registry.subject_answers import Outcome, RegistryDownError, SubjectAnswer, answer, requests
 from pykstreams.serdes.told_topic import ToldTopic
 from tests.registries.http_registry import HttpRegistry, http_registry
 from tests.registries.messages import order_class

@@ -21,7 +21,7 @@ from itertools import combinations, product
 from typing import Any, TypeAlias, cast
 from uuid import UUID
 
-from pykstreams.serdes.models import is_pydantic, is_struct
+from pykstreams.serdes.json.models import is_pydantic, is_struct
 
 Kinds: TypeAlias = frozenset[object]
 """Kinds of JSON values, as the classes that they are read as; a pair of class and value is that value alone."""

@@ -7,8 +7,8 @@ import traceback
 import pytest
 
 from pykstreams.core.errors import ConfigError
-from pykstreams.serdes.registry_address import without_credentials
-from pykstreams.serdes.schema_registry import registry_client
+from pykstreams.serdes.registry.registry_address import without_credentials
+from pykstreams.serdes.registry.schema_registry import registry_client
 
 SETTINGS = {
     "url": "https://ann:p%40ss@registry:8081",

@@ -19,8 +19,8 @@ from uuid import UUID
 
 import orjson
 
-from pykstreams.serdes.models import is_pydantic, is_struct, json_part
-from pykstreams.serdes.union_members import (
+from pykstreams.serdes.json.models import is_pydantic, is_struct, json_part
+from pykstreams.serdes.json.union_members import (
     JsonObject,
     alike,
     json_object,

@@ -16,7 +16,7 @@ import pytest
 from pykstreams import StreamsBuilder
 from pykstreams.core.errors import SerdeError
 from pykstreams.serdes import AvroSerde, JsonSerde
-from pykstreams.serdes.json_keys import JsonKeySerde
+from pykstreams.serdes.json.json_keys import JsonKeySerde
 from pykstreams.testing import TopologyTestDriver
 
 

@@ -9,7 +9,7 @@ from typing import Final, Protocol, TypeVar
 from urllib.parse import quote
 
 from pykstreams.core.errors import ConfigError
-from pykstreams.serdes.first_requests import (
+from pykstreams.serdes.registry.first_requests import (
     FirstRequest,
     RegistryClient,
     RegistrySchema,
@@ -18,7 +18,7 @@ from pykstreams.serdes.first_requests import (
     http_status,
     says_not_found,
 )
-from pykstreams.serdes.registry_address import without_credentials
+from pykstreams.serdes.registry.registry_address import without_credentials
 
 T = TypeVar("T")
 

@@ -1,0 +1,1 @@
+"""JSON of Python types: values, keys, unions, and models of libraries."""
