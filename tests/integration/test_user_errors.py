@@ -264,7 +264,8 @@ def test_value_that_the_serde_cannot_write_is_shown_with_its_sink(
     assert (
         f"ProcessingError: KSTREAM-SINK-0000000002 cannot write the value of a record to topic '{name}-out': "
         f"StringSerde(encoding='utf-8') cannot write 5 of type int for topic '{name}-out': expected a str; give the "
-        f"sink the right serde (record {name}-in-0 offset 0, task 0_0)\n"
+        "sink the right serde, or correct the type that stands for one: in the annotation of the function that made "
+        f"it, or where the topic is read (record {name}-in-0 offset 0, task 0_0)\n"
     ) in said
 
 

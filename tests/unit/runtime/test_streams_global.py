@@ -148,7 +148,7 @@ def test_closing_while_global_stores_are_read_gives_up_reading(
         streams._stop_requested = True
         told.append(keeper._stopping.wait(60))
 
-    monkeypatch.setattr(GlobalThread, "_bootstrap", read_until_told)
+    monkeypatch.setattr(GlobalThread, "_restore_to_ends", read_until_told)
 
     streams.start()
 
