@@ -8,10 +8,13 @@ RUN_BY: Mapping[str, str] = {
     "docs/quickstart.md": "tests/integration/test_quickstart_page.py",
     "docs/guides/backfill.md": "tests/integration/test_commands_of_pages.py",
     "docs/guides/bootstrap-from-a-snapshot.md": "tests/integration/test_commands_of_pages.py",
+    "docs/reference/options.md": "tests/docs/test_commands.py",
     "docs/guides/spark-clusters.md": "tests/spark/test_isolated_executors.py",
     "docs/guides/state-as-data-frames.md": "tests/spark/test_state_as_data_frames_page.py",
 }
-"""Pages whose code and commands a test of their own runs: they need brokers, Spark, or files of a project."""
+"""Pages whose code and commands a test of their own runs: they need brokers, Spark, or files of a project. The examples
+of helps, on the page of options, are in no order; the commands themselves run as those of cli.md.
+"""
 
 OTHER_LANGUAGES: frozenset[str] = frozenset({"docs/coming-from/kafka-streams.md"})
 """Pages that show code of other languages beside that in Python."""
