@@ -16,7 +16,7 @@ import pytest
 
 from pykstreams.cli.app import cli
 from tests.docs.elsewhere import NOT_RUN, RUN_BY
-from tests.docs.pages import ROOT, Page, pages
+from tests.docs.pages import ROOT, Block, Page, pages
 
 PAGES = [page for page in pages() if "pykstreams " in page.text or page.commands]
 RUN = ("pykstreams ", "curl ", "cd shop && python -m pytest")
@@ -95,6 +95,20 @@ def test_commands_of_a_page_have_the_arguments_that_it_gives_them(page: Page) ->
 def test_commands_of_a_page_are_run_or_say_why_not(page: Page) -> None:
     if page.path not in RUN_BY:
         assert [line for line in page.commands if not line.startswith((*RUN, *NOT_RUN))] == []
+
+
+def test_examples_of_the_page_of_options_are_those_of_the_helps() -> None:
+    def helps(command: click.Command) -> Iterator[str]:
+        yield command.help or ""
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                found = command.get_command(context, name)
+                assert found is not None
+                yield from helps(found)
+
+    said = Block("sh", "\n".join(helps(cli)), 1).commands
+    assert [line for line in Page("docs/reference/options.md").commands if line not in said] == []
 
 
 @pytest.mark.parametrize("beginning", NOT_RUN)

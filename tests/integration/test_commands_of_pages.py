@@ -71,6 +71,7 @@ ORDER_SERDE = """
 """
 
 TOPICS = ("lines", "word-counts", "customers", "orders", "orders-dead", "bills-dead", "prices-dead", "prices")
+SCRIPTS = ("shop", "prices", "billing", "word_count")
 TEA_CAME_AT = 1_767_200_000_000  # some hours before 2026-01-01
 HERE = f"tests/integration/{Path(__file__).name}"
 PAGES = [page for page in pages() if page.commands and RUN_BY.get(page.path, HERE) == HERE]
@@ -265,6 +266,8 @@ class Reader:
             patched.setattr(sys, "path", list(sys.path))
             for name, value in shell.environment.items():
                 patched.setenv(name, value)
+            for name in [name for name in sys.modules if name.partition(".")[0] in SCRIPTS]:
+                patched.delitem(sys.modules, name)  # of another test in this process
             before = set(sys.modules)
             result = CliRunner().invoke(cli, shlex.split(typed)[1:], prog_name="pykstreams")
             for name in set(sys.modules) - before:
