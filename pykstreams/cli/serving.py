@@ -118,7 +118,8 @@ class Listening:
     @contextmanager
     def serve(self, streams: KafkaStreams, config: StreamsConfig) -> Iterator[None]:
         """Answers while the application starts, runs and ends."""
-        from pykstreams.http import HttpOptions, HttpServer, app
+        from pykstreams.http import HttpOptions, app
+        from pykstreams.http.process.server_process import HttpServerProcess
         from pykstreams.metrics import prometheus_text
 
         serving = self.serving
@@ -128,7 +129,7 @@ class Listening:
             peer_ca_file=serving.ca_file,
         )
         served = app(streams, options=options, metrics=lambda: prometheus_text(streams))
-        server = HttpServer(served, self.sock, options, certificate=serving.certificate, key=serving.key)
+        server = HttpServerProcess(served.answers, self.sock, options, certificate=serving.certificate, key=serving.key)
         server.start()
         log.info("HTTP at port %s; others are told %s", server.port, config.application_server)
         try:

@@ -1,74 +1,85 @@
-"""The guard before all routes: methods, sizes and time, and problems in the place of errors."""
+"""The ASGI application before all routes: methods, sizes and time, and problems in the place of errors."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from starlette.datastructures import Headers
-from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
+from pykstreams.http.exchange import HttpAnswer, HttpRequest
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.problems import ProblemError, problem_of
 
+Answering = Callable[[HttpRequest], Awaitable[HttpAnswer]]
+"""Answers a request; every error of it becomes a JSON problem."""
+
 
 class Guard:
-    """An ASGI application before another one; every error of that one becomes a JSON problem."""
+    """An ASGI application over what answers requests.
 
-    def __init__(self, inner: ASGIApp, options: HttpOptions) -> None:
-        self._inner = inner
+    :param started: awaited when the server starts, in its event loop.
+    """
+
+    def __init__(
+        self, answering: Answering, options: HttpOptions, started: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self._answering = answering
         self._options = options
+        self._started = started
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await _live(receive, send)
+            await self._live(receive, send)
             return
         if scope["type"] != "http":  # a WebSocket: closed before it is accepted
             await send({"type": "websocket.close", "code": 1002})
             return
-        begun = False
-
-        async def sent(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
+        headers = Headers(scope=scope)
         try:
-            self._check(scope)
+            self._check(scope, headers)
             async with asyncio.timeout(self._options.timeout_ms / 1000):
-                await self._inner(scope, receive, sent)
+                answer = await self._answering(_request(scope, headers))
         except Exception as error:
-            problem = problem_of(error, scope["path"])
-            if begun:  # half an answer is out; the server closes the connection
-                raise
-            await problem_response(problem, scope)(scope, receive, send)
+            answer = problem_of(error, scope["path"]).answer(scope["path"])
+        await _send(answer, send)
 
-    def _check(self, scope: Scope) -> None:
+    def _check(self, scope: Scope, headers: Headers) -> None:
         if scope["method"] not in ("GET", "HEAD"):
             raise ProblemError(
                 "method", f"{scope['method']} {scope['path']}: stores are changed by records only; use GET"
             )
-        headers, most = Headers(scope=scope), self._options.max_body_bytes
-        length = headers.get("content-length", "0")
+        length, most = headers.get("content-length", "0"), self._options.max_body_bytes
         if "transfer-encoding" in headers or not length.isdecimal() or int(length[:20]) > most:
             raise ProblemError(
                 "too-large", f"the request of {scope['path']} has a body of its own; nobody reads it, leave it out"
             )
 
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                if self._started is not None:
+                    await self._started()
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await send({"type": "lifespan.shutdown.complete"})
+                return
 
-def problem_response(problem: ProblemError, scope: Scope) -> Response:
-    """The answer for a problem."""
-    headers = problem.headers
-    if problem.kind == "too-large":
-        headers["connection"] = "close"
-    return Response(problem.body(scope["path"]), problem.status, headers)
+
+def _request(scope: Scope, headers: Headers) -> HttpRequest:
+    path = scope["path"]
+    return HttpRequest(
+        path,
+        path.removeprefix(scope.get("root_path", "")),
+        scope["query_string"].decode("latin-1"),
+        headers.get("authorization", ""),
+    )
 
 
-async def _live(receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        if message["type"] == "lifespan.startup":
-            await send({"type": "lifespan.startup.complete"})
-        else:
-            await send({"type": "lifespan.shutdown.complete"})
-            return
+async def _send(answer: HttpAnswer, send: Send) -> None:
+    headers = [(name.encode("ascii"), text.encode("latin-1")) for name, text in answer.headers.items()]
+    headers.append((b"content-length", b"%d" % len(answer.body)))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})

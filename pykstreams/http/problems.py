@@ -9,6 +9,7 @@ from typing import Final
 import orjson
 
 from pykstreams.core.errors import InvalidStateStoreError, SerializationError, UnknownStateStoreError
+from pykstreams.http.exchange import HttpAnswer
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,13 @@ class ProblemError(Exception):
             headers["www-authenticate"] = 'Bearer realm="pykstreams"'
         if self.status == 405:
             headers["allow"] = "GET, HEAD"
+        if self.kind == "too-large":
+            headers["connection"] = "close"
         return headers
+
+    def answer(self, path: str) -> HttpAnswer:
+        """The answer to a request of a path."""
+        return HttpAnswer(self.status, self.headers, self.body(path))
 
     def body(self, path: str) -> bytes:
         """The body of the answer to a request of a path."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
-import orjson
-from starlette.requests import Request
-from starlette.responses import Response
-
+from pykstreams.http.exchange import JSON, HttpAnswer
 from pykstreams.http.parameters import Given, Parameter
 
-Handler = Callable[[Request, Given], Awaitable[Response]]
+Handler = Callable[[Given], Awaitable[HttpAnswer]]
 
-JSON = "application/json"
+Reply = Callable[[HttpAnswer], None]
+"""Is given the answer once, in any thread."""
+
+Soon = Callable[[Given, Reply, Callable[[], None]], None]
+"""Answers without waiting where that is possible; calls the last one where only the handler can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class HttpRoute:
 
     :param open: whether it needs no token.
     :param content: media types and schemas of a success.
+    :param soon: answers what a task of this process has; ``None`` where there is no such way.
     """
 
     path: str
@@ -31,9 +33,4 @@ class HttpRoute:
     parameters: tuple[Parameter, ...] = ()
     open: bool = False
     content: Mapping[str, object] = field(default_factory=lambda: {JSON: {"schema": {"type": "object"}}})
-
-
-def json_response(body: bytes | Mapping[str, object], status: int = 200) -> Response:
-    """Answers with JSON that nobody keeps."""
-    raw = body if isinstance(body, bytes) else orjson.dumps(body)
-    return Response(raw, status, headers={"content-type": JSON, "cache-control": "no-store"})
+    soon: Soon | None = None

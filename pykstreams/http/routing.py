@@ -8,7 +8,7 @@ first. A question that came from another instance is answered of what is here on
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, cast
@@ -108,6 +108,37 @@ class Routing:
         if begun.failed and not asked.local and asked.stale != 0:
             await asyncio.gather(*(self._ask_copies(one, question, asked, begun) for one in list(begun.failed)))
         return _merged(begun, asked)
+
+    def soon(
+        self,
+        question: Question,
+        asked: Asked,
+        answered: Callable[[Answer], None],
+        failed: Callable[[Exception], None],
+        otherwise: Callable[[], None],
+    ) -> None:
+        """Answers a short question of one partition that runs here, without waiting for the batch of its task.
+
+        Calls ``answered`` or ``failed``, here or in the worker's thread, or ``otherwise`` where only ``answer`` does.
+        """
+        owners = self._wanted(question, asked) if question.at_once else {}
+        held = self._queries.running(question.store.name, next(iter(owners))) if len(owners) == 1 else None
+        if held is None:
+            otherwise()
+            return
+        begun, found = _Begun(owners), held
+
+        def read() -> None:
+            try:
+                self._read(found, question, asked, asked.limit, begun)
+                if begun.failed and not asked.local and asked.stale != 0:
+                    otherwise()
+                else:
+                    answered(_merged(begun, asked))
+            except Exception as error:
+                failed(error)
+
+        held.store.soon(read)
 
     async def ask(self, host: HostInfo, target: str) -> object:
         """The JSON that another instance answers to ``GET target``; a ``ProblemError`` when it does not."""

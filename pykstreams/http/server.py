@@ -7,18 +7,25 @@ import logging
 import socket
 import threading
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 import uvicorn
+from starlette.types import Receive, Scope, Send
 
 from pykstreams.core.errors import ConfigError, StreamsError
-from pykstreams.http.asgi import HttpApp
 from pykstreams.http.connections import SPARE_CONNECTIONS, ConnectionLoop, Listener, connections_of
 from pykstreams.http.options import Address, HttpOptions
 
 log = logging.getLogger(__name__)
 
 _PATIENCE_S: Final = 10.0
+
+
+class ServedApp(Protocol):
+    """An ASGI application that is closed with its server."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+    def close(self) -> None: ...
 
 
 class HttpServer:
@@ -30,7 +37,7 @@ class HttpServer:
 
     def __init__(
         self,
-        app: HttpApp,
+        app: ServedApp,
         sock: socket.socket,
         options: HttpOptions,
         *,
@@ -47,7 +54,7 @@ class HttpServer:
                 http=connections_of(options),
                 ws="none",
                 loop="asyncio",
-                lifespan="off",
+                lifespan="on",
                 log_config=None,
                 access_log=False,
                 server_header=False,

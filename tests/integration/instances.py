@@ -26,6 +26,7 @@ from pykstreams.http import Address
 from pykstreams.http.server import bound
 from tests.brokers.producers import producer_in_order
 from tests.brokers.reaper import Process
+from tests.process_tree import children
 
 ROOT: Final = Path(__file__).parents[2]
 PARTITIONS: Final = 4
@@ -237,13 +238,13 @@ class Instances:
     def kill(self, instance: str) -> None:
         """Ends an instance and the processes below it as ``kill -9`` does."""
         process = self.processes.pop(instance)
-        for pid in (process.pid, *_children(process.pid)):
+        for pid in (process.pid, *children(process.pid)):
             os.kill(pid, signal.SIGKILL)
         process.wait()
 
     def kill_worker(self, port: int) -> None:
         """Ends one process of an instance of several as ``kill -9`` does; its supervisor starts it again."""
-        found = [pid for process in self.processes.values() for pid in _children(process.pid) if _listens(pid, port)]
+        found = [pid for process in self.processes.values() for pid in children(process.pid) if _listens(pid, port)]
         assert len(found) == 1
         os.kill(found[0], signal.SIGKILL)
 
@@ -315,16 +316,9 @@ class Instances:
                     yield question, len(orders.places[key])
 
 
-def _children(pid: int) -> list[int]:
-    """The processes that a process has started (proc_pid_children(5))."""
-    return [
-        int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()
-    ]
-
-
 def listening(pid: int) -> set[str]:
     """The addresses at which a process and those below it listen (proc_net(5)); by IPv6 as the kernel writes them."""
-    inodes = {os.readlink(path) for one in (pid, *_children(pid)) for path in Path(f"/proc/{one}/fd").iterdir()}
+    inodes = {os.readlink(path) for one in (pid, *children(pid)) for path in Path(f"/proc/{one}/fd").iterdir()}
     found = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:

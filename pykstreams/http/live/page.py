@@ -7,16 +7,14 @@ from importlib import resources
 from typing import Final
 from urllib.parse import quote
 
-from starlette.requests import Request
-from starlette.responses import Response
-
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import InvalidStateStoreError
+from pykstreams.http.exchange import HttpAnswer, json_answer
 from pykstreams.http.live.facts import Facts, LiveFacts
 from pykstreams.http.live.log_lines import LogLines
 from pykstreams.http.parameters import Given, Parameter
 from pykstreams.http.problems import ProblemError
-from pykstreams.http.route import HttpRoute, json_response
+from pykstreams.http.route import HttpRoute
 from pykstreams.http.routing import Routing
 from pykstreams.http.served_application import ServedApplication
 from pykstreams.runtime.membership.host_info import HostInfo
@@ -61,21 +59,21 @@ class LivePage:
             HttpRoute("/live.json", "facts", "The facts that the live page shows.", self._live, (INSTANCES,)),
         ]
 
-    async def _drawn(self, request: Request, given: Given) -> Response:
+    async def _drawn(self, given: Given) -> HttpAnswer:
         if self._drawing is None:
             self._drawing = (await self._routing.readers.run(self._draw)).encode()
-        return Response(self._drawing, headers=_HEADERS | {"content-type": "image/svg+xml"})
+        return HttpAnswer(200, _HEADERS | {"content-type": "image/svg+xml"}, self._drawing)
 
     def _draw(self) -> str:
         return self._streams.describe().to_svg()
 
-    async def _live(self, request: Request, given: Given) -> Response:
+    async def _live(self, given: Given) -> HttpAnswer:
         own = await self._routing.readers.run(self._facts.gather)
         if given.text("instances") != "all":
-            return json_response(own)
+            return json_answer(own)
         others = await self._routing.readers.run(self._others)
         told = await asyncio.gather(*(self._ask(host, given.path) for host in others))
-        return json_response({"asked": own["instance"], "instances": [own, *told]})
+        return json_answer({"asked": own["instance"], "instances": [own, *told]})
 
     def _others(self) -> list[HostInfo]:
         """The addresses of the other instances; none before the first assignment."""
@@ -103,8 +101,8 @@ class LivePage:
 def _asset(path: str, name: str, media: str) -> HttpRoute:
     body = resources.files("pykstreams.http.live").joinpath(name).read_bytes()
 
-    async def answer(request: Request, given: Given) -> Response:
-        return Response(body, headers=_HEADERS | {"content-type": media})
+    async def answer(given: Given) -> HttpAnswer:
+        return HttpAnswer(200, _HEADERS | {"content-type": media}, body)
 
     content = {media.partition(";")[0]: {"schema": {"type": "string"}}}
     return HttpRoute(f"/{path}", f"page_{name.replace('.', '_')}", f"The live page: {name}.", answer, (), True, content)

@@ -157,6 +157,11 @@ class GlobalState:
         with self._lock:
             return action()
 
+    def soon(self, action: Callable[[], None]) -> None:
+        """Runs a short read in the same way; it waits for the records that are being processed."""
+        with self._lock:
+            action()
+
     def readable(self, name: str) -> TaskStore | None:
         """A store for whoever reads it by ``read``; ``None`` while it is not open."""
         store = self._stores.get(name)

@@ -113,7 +113,7 @@ class GlobalThread:
         if not self._ready.is_set():
             return None
         state = self._state
-        return LocalStore(name, f"global store {name!r}", state.read, lambda: state.readable(name))
+        return LocalStore(name, f"global store {name!r}", state, lambda: state.readable(name))
 
     @property
     def is_current(self) -> bool:

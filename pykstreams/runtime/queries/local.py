@@ -277,6 +277,18 @@ class LocalQueries:
             return [HeldPartition(NO_PARTITION, Role.GLOBAL, self._global_store(name))]
         return [HeldPartition(one.partition, one.role, one.store) for one in self._find(name)]
 
+    def running(self, name: str, partition: int) -> HeldPartition | None:
+        """A partition of a store whose task runs in this process, or a global store; ``None`` for any other one."""
+        self._check()
+        if name in self._global_names:
+            return HeldPartition(NO_PARTITION, Role.GLOBAL, self._global_store(name))
+        wanted = TaskId(self._parts[name], partition)
+        for worker in self._workers():
+            for task, runs in worker.tasks().items():
+                if runs and task.id == wanted and name in task.stores:
+                    return HeldPartition(partition, Role.ACTIVE, _local(task, name, whole=False))
+        return None
+
     def descriptions(self) -> dict[str, StoreDescription]:
         """All stores of the topology, by name."""
         if self._described is None:
@@ -385,7 +397,7 @@ class _Provider:
 
 def _local(task: Task, name: str, *, whole: bool) -> LocalStore:
     where = f"store {name!r} of task {task.id}"
-    return LocalStore(name, where, task.gate.read, lambda: task.readable_store(name), whole=whole)
+    return LocalStore(name, where, task.gate, lambda: task.readable_store(name), whole=whole)
 
 
 def _not_active(found: _Found) -> QueryResult[R]:

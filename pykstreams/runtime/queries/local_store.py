@@ -27,9 +27,15 @@ MOST_ROWS: Final = 1024
 
 
 class Reading(Protocol):
-    """Runs a read while nobody else touches the store."""
+    """Runs reads while nobody else touches the store: the gate of a task, or the lock of the global stores."""
 
-    def __call__(self, action: Callable[[], T]) -> T: ...
+    def read(self, action: Callable[[], T]) -> T:
+        """Waits, and runs a read."""
+        ...
+
+    def soon(self, action: Callable[[], None]) -> None:
+        """Runs a short read that does not raise, at once or when the store is free; does not wait."""
+        ...
 
 
 class LocalStore:
@@ -81,12 +87,16 @@ class LocalStore:
             self._check(store.public_view)
             return self._for_later(store, action(store.public_view))
 
-        found: T = self._reading(inside)
+        found: T = self._reading.read(inside)
         return found
 
     def turn(self, action: Callable[[], T]) -> T:
         """Runs something of an iterator while nobody else touches the store."""
-        return self._reading(action)
+        return self._reading.read(action)
+
+    def soon(self, action: Callable[[], None]) -> None:
+        """Runs a short read that does not raise while nobody else touches the store, and does not wait for that."""
+        self._reading.soon(action)
 
     def gone(self) -> StateStoreMigratedError:
         """The error for a store that is not open any more."""

@@ -2,7 +2,8 @@
 
 The worker goes through for a whole batch, and a reader for one look-up or for a chunk of an iterator, so that a reader
 sees what is there between two batches, and a record costs no lock. Neither can starve the other: readers that wait
-when the worker leaves go before it, and those that come while it waits go after it.
+when the worker leaves go before it, and those that come while it waits go after it. Short reads for which no thread
+waits (``soon``) are done by the worker itself when it leaves, so that many of them cost no change of threads.
 
 Invariant: at most one thread is inside; it may enter again.
 """
@@ -26,7 +27,7 @@ PATIENCE_S: Final = 10.0
 
 
 class Gate:
-    """The gate of one task, as a context manager for its worker; readers use ``read``.
+    """The gate of one task, as a context manager for its worker; readers use ``read`` or ``soon``.
 
     :param what: names the task in the error for a reader that waits too long.
     """
@@ -42,6 +43,7 @@ class Gate:
         self._readers = 0
         self._first = 0
         self._waited = False
+        self._soon: list[Callable[[], None]] = []
 
     def __enter__(self) -> None:
         me = threading.get_ident()
@@ -59,13 +61,7 @@ class Gate:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        with self._lock:
-            self._depth -= 1
-            if not self._depth:
-                self._inside = None
-                self._first = self._readers
-                if self._readers or self._workers:
-                    self._changed.notify_all()
+        self._leave(readers_first=True)
 
     def was_waited_for(self) -> bool:
         """Whether a reader had to wait since the last call: the worker makes its next batch shorter then."""
@@ -77,19 +73,48 @@ class Gate:
         me = threading.get_ident()
         if self._inside == me:
             return action()
+        with self._lock:
+            if not self._reader_may():
+                self._wait()
+            self._first = max(0, self._first - 1)
+            self._inside, self._depth = me, 1
         try:
-            with self._lock:
-                if not self._reader_may():
-                    self._wait()
-                self._first = max(0, self._first - 1)
-                self._inside, self._depth = me, 1
             return action()
         finally:
+            self._leave(readers_first=False)
+
+    def soon(self, action: Callable[[], None]) -> None:
+        """Runs a short read while nobody else is inside: at once, or in the thread that is inside, when it leaves.
+
+        The caller does not wait. The read must not raise.
+        """
+        with self._lock:
+            if self._inside is not None:
+                self._soon.append(action)
+                self._waited = True
+                return
+            self._inside, self._depth = threading.get_ident(), 1
+        try:
+            action()
+        finally:
+            self._leave(readers_first=False)
+
+    def _leave(self, *, readers_first: bool) -> None:
+        while True:
             with self._lock:
-                if self._inside == me:
-                    self._inside, self._depth = None, 0
-                    if self._readers or self._workers:
-                        self._changed.notify_all()
+                soon, self._soon = self._soon, []
+                if self._depth > 1 or not soon:
+                    self._soon = soon
+                    self._depth -= 1
+                    if not self._depth:
+                        self._inside = None
+                        if readers_first:
+                            self._first = self._readers
+                        if self._readers or self._workers:
+                            self._changed.notify_all()
+                    return
+            for action in soon:
+                action()
 
     def _wait(self) -> None:
         came = False

@@ -190,7 +190,7 @@ def test_an_owner_that_does_not_answer_in_time_is_away(make: Make) -> None:
 
 def test_an_instance_with_another_token_is_a_problem_that_says_so(make: Make) -> None:
     one, two = make((set(), set()), ({0, 1, 2, 3}, set()))
-    two.app._token = b"other"
+    two.app.answers._token = b"other"
 
     answer = one.client.get("/stores/prices/keys/key-1")
     assert answer.problem == "unavailable"

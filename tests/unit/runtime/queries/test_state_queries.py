@@ -31,6 +31,7 @@ from pykstreams.query import (
     WindowRangeQuery,
 )
 from pykstreams.runtime.queries.local_store import LocalStore
+from pykstreams.runtime.tasks.gate import Gate
 from pykstreams.state import StateStore, VersionedRecord
 from tests.unit.runtime.queries.queried import TOPIC, Application
 from tests.unit.runtime.queries.test_store_queries import Kept, make, sessions, table, versioned, windowed
@@ -289,7 +290,7 @@ def test_global_store_answers_as_a_whole(make: Make, tmp_path: Path) -> None:
     builder.global_table("rates", materialized="rates")
     app = make(builder)
     app.global_stores["rates"] = LocalStore(
-        "rates", "global store 'rates'", lambda action: action(), lambda: app.by_partition[0].stores["prices"]
+        "rates", "global store 'rates'", Gate("the global stores"), lambda: app.by_partition[0].stores["prices"]
     )
     app.feed(("a", "1", 5))
     result = app.query("rates", KeyQuery("a"))

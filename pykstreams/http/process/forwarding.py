@@ -1,0 +1,116 @@
+"""The server's process: every request goes to the worker, and its answer to the client."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from starlette.types import Receive, Scope, Send
+
+from pykstreams.http.exchange import HttpAnswer, HttpRequest
+from pykstreams.http.guard import Guard
+from pykstreams.http.options import HttpOptions
+from pykstreams.http.problems import ProblemError
+from pykstreams.http.process.messages import (
+    CLOSE,
+    LOG,
+    Messages,
+    Numbered,
+    answers_of,
+    frame,
+    requests_frame,
+)
+
+_GONE: Final = "the worker behind this server has ended; ask another instance, or again when it was started anew"
+
+
+class Forwarding(asyncio.Protocol):
+    """An ASGI application that asks the worker at the other end of a socket.
+
+    Requests that come together go together. Its event loop is that of the server.
+    """
+
+    def __init__(self, worker: socket.socket, options: HttpOptions) -> None:
+        self.ended = threading.Event()
+        """Set when the server has to end: the worker said so, or is gone."""
+        self._worker = worker
+        self._guarded = Guard(self._ask, options, self._connect)
+        self._numbers = itertools.count()
+        self._messages = Messages()
+        self._unsent: list[Numbered] = []
+        self._asked: dict[int, asyncio.Future[HttpAnswer]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._transport: asyncio.Transport | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._guarded(scope, receive, send)
+
+    def close(self) -> None:
+        """Nothing is left to be closed when the server has ended."""
+
+    def tell(self, kind: str, content: object = None) -> None:
+        """Sends a message to the worker; may be called from any thread once the server has started."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._write, frame(kind, content))
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        for message in self._messages.of(data):
+            if message.kind == CLOSE:
+                self.ended.set()
+                continue
+            for number, answer in answers_of(message):
+                asked = self._asked.pop(number, None)
+                if asked is not None and not asked.done():
+                    asked.set_result(answer)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self.ended.set()
+        for asked in self._asked.values():
+            if not asked.done():
+                asked.set_exception(ProblemError("unavailable", _GONE))
+
+    async def _connect(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await self._loop.create_connection(lambda: self, sock=self._worker)
+
+    async def _ask(self, request: HttpRequest) -> HttpAnswer:
+        if self._transport is None or self._loop is None:
+            raise ProblemError("unavailable", _GONE)
+        number = next(self._numbers)
+        asked: asyncio.Future[HttpAnswer] = self._loop.create_future()
+        self._asked[number] = asked
+        if not self._unsent:
+            self._loop.call_soon(self._send)  # with all that come until then
+        self._unsent.append((number, request))
+        try:
+            return await asked
+        finally:
+            self._asked.pop(number, None)
+
+    def _send(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        self._write(requests_frame(unsent))
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
+
+
+class LogOfWorker(logging.Handler):
+    """Has the worker log what this process logs, so that there is one log in one format."""
+
+    def __init__(self, tell: Callable[[str, Any], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._tell(LOG, [record.levelno, record.name, self.format(record)])

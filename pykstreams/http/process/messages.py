@@ -1,0 +1,98 @@
+"""What the two processes write to each other: frames, each of which is one message.
+
+A frame is its length in four bytes, a line of JSON, ``[kind, content]``, and what the content says follows it: the
+bodies of answers are sent as they are.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from pykstreams.http.exchange import HttpAnswer, HttpRequest
+
+_LENGTH: Final = struct.Struct(">I")
+
+SERVE: Final = "serve"
+"""The first message to the server's process: how it has to serve."""
+READY: Final = "ready"
+"""It answers."""
+REFUSED: Final = "refused"
+"""It cannot serve so; the content says why."""
+REQUESTS: Final = "requests"
+ANSWERS: Final = "answers"
+LOG: Final = "log"
+"""A line for the worker's log: level, name of the logger, and text."""
+CLOSE: Final = "close"
+"""It has to answer what has come, and to end."""
+
+Numbered = tuple[int, HttpRequest]
+
+
+class Message(NamedTuple):
+    """A message of the other process."""
+
+    kind: str
+    content: Any
+    """JSON, whose shape its kind decides."""
+    rest: bytes
+
+
+class Messages:
+    """Takes messages out of the bytes that come."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def of(self, data: bytes) -> Iterator[Message]:
+        """The messages that these bytes complete, in their order."""
+        self._bytes += data
+        begin = 0
+        while len(self._bytes) - begin >= _LENGTH.size:
+            start = begin + _LENGTH.size
+            end = start + _LENGTH.unpack_from(self._bytes, begin)[0]
+            if len(self._bytes) < end:
+                break
+            line, _, rest = bytes(self._bytes[start:end]).partition(b"\n")
+            kind, content = orjson.loads(line)
+            begin = end
+            yield Message(kind, content, rest)
+        del self._bytes[:begin]
+
+
+def frame(kind: str, content: object = None, rest: bytes = b"") -> bytes:
+    """The bytes of a message."""
+    line = orjson.dumps([kind, content])
+    return b"".join((_LENGTH.pack(len(line) + 1 + len(rest)), line, b"\n", rest))
+
+
+def requests_frame(requests: Sequence[Numbered]) -> bytes:
+    """The message with some requests.
+
+    >>> list(requests_of(next(Messages().of(requests_frame([(7, HttpRequest("/stores", "/stores", "", ""))])))))
+    [(7, HttpRequest(path='/stores', place='/stores', query='', authorization=''))]
+    """
+    return frame(REQUESTS, [[number, one.path, one.query, one.authorization] for number, one in requests])
+
+
+def requests_of(message: Message) -> Iterator[Numbered]:
+    """The requests of a message."""
+    for number, path, query, authorization in message.content:
+        yield number, HttpRequest(path, path, query, authorization)
+
+
+def answers_frame(answers: Sequence[tuple[int, HttpAnswer]]) -> bytes:
+    """The message with some answers."""
+    heads = [[number, one.status, one.headers, len(one.body)] for number, one in answers]
+    return frame(ANSWERS, heads, b"".join(one.body for _, one in answers))
+
+
+def answers_of(message: Message) -> Iterator[tuple[int, HttpAnswer]]:
+    """The answers of a message."""
+    begin = 0
+    for number, status, headers, length in message.content:
+        yield number, HttpAnswer(status, headers, message.rest[begin : begin + length])
+        begin += length

@@ -1,0 +1,160 @@
+"""Starts the server's process, starts it again when it ends by itself, and ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import os
+import socket
+import sys
+import threading
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Final
+
+import pykstreams
+from pykstreams.core.errors import ConfigError, StreamsError
+from pykstreams.http.answers import Answers
+from pykstreams.http.options import HttpOptions
+from pykstreams.http.process.channel import Channel
+from pykstreams.http.process.messages import CLOSE, SERVE
+
+log = logging.getLogger(__name__)
+
+_START_S: Final = 60.0
+"""For how long the process may start; it imports this package, which takes a second or two."""
+
+_END_S: Final = 10.0
+"""For how long it may end: what was asked is answered within two seconds, or not at all."""
+
+_AGAIN_S: Final = 1.0
+"""How long it is waited until one that ended by itself is started again."""
+
+
+class HttpServerProcess:
+    """Serves the answers of an application by a process of its own, until ``close``.
+
+    The worker keeps the socket, so that its address stays the same, and nobody else's, when the process is started
+    again.
+
+    :param sock: a socket that is bound; see ``pykstreams.http.server.bound``. From now on it is the server's.
+    :param certificate, key: files for TLS; both or none.
+    """
+
+    def __init__(
+        self,
+        answers: Answers,
+        sock: socket.socket,
+        options: HttpOptions,
+        *,
+        certificate: str | None = None,
+        key: str | None = None,
+    ) -> None:
+        self.port: int = sock.getsockname()[1]
+        """The port at which it listens."""
+        self._answers = answers
+        self._socket = sock
+        self._how = {"options": dataclasses.asdict(options), "certificate": certificate, "key": key}
+        self._loop = asyncio.new_event_loop()
+        self._closing = asyncio.Event()
+        self._answered = threading.Event()
+        self._refused: str | None = None
+        self._thread = threading.Thread(target=self._run, name="http", daemon=True)
+
+    def start(self) -> None:
+        """Begins to answer; returns when it does. ``ConfigError`` when TLS cannot be served with the files."""
+        self._thread.start()
+        self._answered.wait(_START_S)
+        if self._refused is not None:
+            raise ConfigError(self._refused)
+        if not self._answered.is_set():
+            raise StreamsError(
+                f"the process of the HTTP server at port {self.port} did not start within {_START_S:g} s; the log says "
+                "why, or the machine has no time or memory left for it"
+            )
+
+    def close(self) -> None:
+        """Answers what was asked, and ends."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._closing.set)
+            self._thread.join(2 * _END_S)
+        self._answers.close()
+        self._socket.close()
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._serve())
+        except Exception:
+            log.exception("HTTP is not served at port %s any more; restart this worker", self.port)
+
+    async def _serve(self) -> None:
+        while not self._closing.is_set():
+            try:
+                code = await self._serve_once()
+            except OSError as error:
+                log.error("the process of the HTTP server cannot be started: %s; it is tried again", error)
+            else:
+                if self._closing.is_set() or self._refused is not None:
+                    return
+                log.warning(
+                    "the process of the HTTP server at port %s ended by itself with code %s; it is started again",
+                    self.port,
+                    code,
+                )
+            await _within(self._closing.wait(), _AGAIN_S)
+
+    async def _serve_once(self) -> int:
+        """Starts the process, and answers until it ends or has to; returns its exit code."""
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                process = await _start(self._socket, theirs)
+            ours.setblocking(False)
+            _, channel = await self._loop.create_unix_connection(
+                lambda: Channel(self._answers, self._loop, self._told), sock=ours
+            )
+        except BaseException:
+            ours.close()
+            raise
+        try:
+            channel.tell(SERVE, self._how)
+            closing = asyncio.ensure_future(self._closing.wait())
+            await asyncio.wait((channel.ended, closing), return_when=asyncio.FIRST_COMPLETED)
+            closing.cancel()
+            channel.tell(CLOSE)
+            await _within(process.wait(), _END_S)
+        finally:
+            channel.close()
+            if process.returncode is None:
+                process.kill()
+        return await process.wait()
+
+    def _told(self, refused: str | None) -> None:
+        self._refused = refused
+        self._answered.set()
+
+
+async def _start(listening: socket.socket, worker: socket.socket) -> Process:
+    """Starts the process; only this package's folder is added to where it looks for modules."""
+    descriptors = listening.fileno(), worker.fileno()
+    folders = [str(Path(pykstreams.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",  # not the folder in which the worker was started: a module of the user may have any name
+        "-m",
+        "pykstreams.http.process",
+        *map(str, descriptors),
+        pass_fds=descriptors,
+        stdin=DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))},
+    )
+
+
+async def _within(work: Coroutine[object, object, object], seconds: float) -> None:
+    """Waits for work, so long at most."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(work, seconds)
