@@ -117,24 +117,25 @@ class Routing:
         failed: Callable[[Exception], None],
         otherwise: Callable[[], None],
     ) -> None:
-        """Answers a short question of one partition that runs here, without waiting for the batch of its task.
+        """Answers a question of one key that a task of this process has, without waiting for the batch of that task.
 
         Calls ``answered`` or ``failed``, here or in the worker's thread, or ``otherwise`` where only ``answer`` does.
         """
-        owners = self._wanted(question, asked) if question.at_once else {}
-        held = self._queries.running(question.store.name, next(iter(owners))) if len(owners) == 1 else None
+        here = question.at_once and asked.partitions is None and not asked.every and asked.cursor is None
+        partition = self._partition_of(question) if here else None
+        held = None if partition is None else self._queries.running(question.store.name, partition)
         if held is None:
             otherwise()
             return
-        begun, found = _Begun(owners), held
+        found, begun = held, _Begun({})
 
         def read() -> None:
             try:
                 self._read(found, question, asked, asked.limit, begun)
-                if begun.failed and not asked.local and asked.stale != 0:
+                if begun.failed:
                     otherwise()
                 else:
-                    answered(_merged(begun, asked))
+                    answered(Answer(list(begun.parts.values()), None))
             except Exception as error:
                 failed(error)
 
@@ -172,11 +173,7 @@ class Routing:
         """The partitions that are asked, in order, with the instances that have them."""
         name = question.store.name
         if question.key is not None and asked.partitions is None and not asked.every:
-            partitioner, serde, key = self._partitioners.get(name), question.store.key_serde, question.key
-            if partitioner is None:
-                serde, key = _placed_by(serde, key)
-            serializer = None if partitioner is not None or serde is None else serde.serializer
-            found = self._queries.key_metadata(name, key, serializer, partitioner)
+            found = self._queries.key_metadata(name, *self._placing(question))
             if found is KeyQueryMetadata.NOT_AVAILABLE:
                 raise ProblemError("unavailable", "the application is starting, and knows of no tasks yet; ask again")
             return {found.partition: found}
@@ -189,6 +186,17 @@ class Routing:
         first = -1 if asked.cursor is None else asked.cursor.partition
         wanted = owners.keys() if asked.partitions is None else set(asked.partitions)
         return {number: owner for number, owner in owners.items() if number in wanted and number >= first}
+
+    def _partition_of(self, question: Question) -> int | None:
+        return self._queries.partition_of(question.store.name, *self._placing(question))
+
+    def _placing(self, question: Question) -> tuple[object, object, AnyPartitioner | None]:
+        """The key that decides the partition, with what serializes it or with what partitions it."""
+        partitioner = self._partitioners.get(question.store.name)
+        if partitioner is not None:
+            return question.key, None, partitioner
+        serde, key = _placed_by(question.store.key_serde, question.key)
+        return key, None if serde is None else serde.serializer, None
 
     def _read(self, held: HeldPartition, question: Question, asked: Asked, limit: int, begun: _Begun) -> None:
         number, cursor = held.partition, asked.cursor

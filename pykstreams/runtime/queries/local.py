@@ -129,6 +129,7 @@ class LocalQueries:
         self._parts = {name: part.id for part in plan.subtopologies for name in part.stores}
         self._logged = frozenset(name for part in plan.subtopologies for name in part.changelogs)
         self._global_names = frozenset(one.store.name for one in plan.global_stores)
+        self._sources: tuple[TopicLayout, dict[int, tuple[str, int]]] | None = None
         self._placed: dict[str, KeyPartitioner] = {}
         for part in plan.subtopologies:
             self._placed.update(placed_stores(part))
@@ -225,6 +226,17 @@ class LocalQueries:
         self, name: str, key: object, key_serializer: object, partitioner: AnyPartitioner | None
     ) -> KeyQueryMetadata:
         """Where a key of a store is."""
+        partition = self.partition_of(name, key, key_serializer, partitioner)
+        if partition is None:
+            return KeyQueryMetadata.NOT_AVAILABLE
+        if partition == NO_PARTITION:
+            return KeyQueryMetadata(self.host, frozenset(), NO_PARTITION)
+        return self._places_of(TaskId(self._parts[name], partition))
+
+    def partition_of(
+        self, name: str, key: object, key_serializer: object, partitioner: AnyPartitioner | None
+    ) -> int | None:
+        """The partition in which a key of a store is, -1 for a global store; ``None`` before the topics are known."""
         self.check_name(name)
         if (key_serializer is None) == (partitioner is None):
             raise TypeError(
@@ -234,24 +246,33 @@ class LocalQueries:
         if key is None:
             raise TypeError(f"the key for store {name!r} is None; a key must not be None")
         if name in self._global_names:
-            return KeyQueryMetadata(self.host, frozenset(), NO_PARTITION)
+            return NO_PARTITION
+        source = self._source_of(self._parts[name])
+        if source is None:
+            return None
+        topic, count = source
+        if partitioner is not None:
+            return only_partition(partitioner(topic, key, None, count), name)
+        raw = bind_serializer(key_serializer, topic)(key, ())
+        if raw is None:
+            raise TypeError(f"the key {key!r} for store {name!r} was serialized to None, which is in no partition")
+        return self._placed.get(name, partition_for_key)(raw, count)
+
+    def _source_of(self, part: int) -> tuple[str, int] | None:
+        """The input topic of a sub-topology that has the most partitions, and how many; looked for once a layout."""
         layout = self._layout()
         if layout is None:
-            return KeyQueryMetadata.NOT_AVAILABLE
-        part = self._parts[name]
-        topics = {place.topic for task, places in layout.inputs.items() if task.subtopology == part for place in places}
-        if not topics:
-            return KeyQueryMetadata.NOT_AVAILABLE
-        topic = max(sorted(topics), key=lambda one: layout.partitions[one])
-        count = layout.partitions[topic]
-        if partitioner is not None:
-            partition = only_partition(partitioner(topic, key, None, count), name)
-        else:
-            raw = bind_serializer(key_serializer, topic)(key, ())
-            if raw is None:
-                raise TypeError(f"the key {key!r} for store {name!r} was serialized to None, which is in no partition")
-            partition = self._placed.get(name, partition_for_key)(raw, count)
-        return self._places_of(TaskId(part, partition))
+            return None
+        if self._sources is None or self._sources[0] is not layout:
+            self._sources = layout, {}
+        known = self._sources[1]
+        if part not in known:
+            places = [one for task, inputs in layout.inputs.items() if task.subtopology == part for one in inputs]
+            if not places:
+                return None
+            topic = max(sorted({place.topic for place in places}), key=lambda one: layout.partitions[one])
+            known[part] = topic, layout.partitions[topic]
+        return known[part]
 
     def owners(self, name: str) -> dict[int, KeyQueryMetadata]:
         """Where each partition of a store is, by partition; empty before the topics are known.

@@ -137,6 +137,75 @@ def test_a_thread_that_is_inside_may_read() -> None:
     assert gate.read(lambda: gate.read(lambda: 6)) == 6
 
 
+def test_a_short_read_is_done_at_once_while_nobody_is_inside() -> None:
+    gate, seen = Gate("task 0_0"), list[object]()
+
+    gate.soon(lambda: seen.append(threading.get_ident()))
+
+    assert seen == [threading.get_ident()]
+    assert not gate.was_waited_for()
+
+
+def test_short_reads_that_come_during_a_batch_are_done_by_the_worker_when_it_leaves(threads: Threads) -> None:
+    gate, seen = Gate("task 0_0"), list[tuple[str, int]]()
+
+    def ask(name: str) -> None:
+        gate.soon(lambda: seen.append((name, threading.get_ident())))
+
+    with gate:
+        for name in ("one", "two"):
+            threads.start(lambda name=name: ask(name))  # type: ignore[misc]  # bound now, not when it runs
+            threads.join()  # they do not wait
+        assert seen == []
+        assert gate.was_waited_for()
+    me = threading.get_ident()
+    assert seen == [("one", me), ("two", me)]
+
+
+def test_a_short_read_that_comes_during_another_one_is_done_after_it_and_before_anybody_else(threads: Threads) -> None:
+    gate, seen = Gate("task 0_0"), list[str]()
+
+    def first() -> None:
+        gate.soon(lambda: seen.append("second"))
+        seen.append("first")
+
+    with gate:
+        gate.soon(first)
+        threads.start(lambda: gate.read(lambda: seen.append("read")))
+        wait_until(gate, readers=1)
+    threads.join()
+
+    assert seen == ["first", "second", "read"]
+
+
+def test_no_short_read_is_lost_or_meets_another_one(threads: Threads) -> None:
+    gate, done, inside = Gate("task 0_0"), list[int](), list[int]()
+    overlaps: list[int] = []
+
+    def action(number: int) -> None:
+        inside.append(number)
+        if len(inside) > 1:
+            overlaps.append(number)
+        done.append(number)
+        inside.pop()
+
+    def ask(first: int) -> None:
+        for number in range(first, first + 300):
+            gate.soon(lambda number=number: action(number))  # type: ignore[misc]  # as above
+
+    def work() -> None:
+        for number in range(300):
+            with gate:
+                action(-number)
+
+    for one in (work, lambda: ask(1000), lambda: ask(2000), lambda: [gate.read(lambda: action(0)) for _ in range(300)]):
+        threads.start(one)
+    threads.join()
+
+    assert sorted(one for one in done if one >= 1000) == [*range(1000, 1300), *range(2000, 2300)]
+    assert overlaps == []
+
+
 def test_error_of_a_read_leaves_the_gate_open() -> None:
     gate = Gate("task 0_0")
 
