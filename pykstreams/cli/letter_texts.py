@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -47,7 +48,7 @@ def shown_by(serde: str | None, topic: str, option: str) -> Shown:
             found = decode(data, headers)
         except Exception as error:  # of any serde; a letter may well be here because it cannot be read
             return Text(None) if data is None else Text(plain(data), f"not {serde}: {error}")
-        return Text(None if found is None else str(found))
+        return Text(None if found is None else read_text(found))
 
     return shown
 
@@ -63,6 +64,17 @@ def plain(data: bytes) -> str:
     except UnicodeDecodeError:
         return f"0x{data.hex()}"
     return text if all(char.isprintable() or char in "\n\t" for char in text) else f"0x{data.hex()}"
+
+
+def read_text(found: object) -> str:
+    """The text of a key or value that a serde has read; of what JSON is made of, JSON.
+
+    >>> read_text({"item": "tea", "sold": True}), read_text("tea"), read_text(5)
+    ('{"item": "tea", "sold": true}', 'tea', '5')
+    """
+    if isinstance(found, dict | list | bool):
+        return json.dumps(found, ensure_ascii=False, default=str)
+    return str(found)
 
 
 def time_text(ms: int) -> str:

@@ -306,11 +306,11 @@ class GlobalThread:
         except Exception:
             log.exception("the last commit of global stores did not succeed; some records will be read again")
         wipe = self._lost is not None
-        closing: list[Callable[[], None]] = [lambda: self._state.close(wipe=wipe)]
+        closing: dict[str, Callable[[], None]] = {"a store": lambda: self._state.close(wipe=wipe)}
         if reader is not None:
-            closing.append(reader.close)
-        for close in closing:
+            closing["the consumer"] = reader.close
+        for part, close in closing.items():
             try:
                 close()
             except Exception:
-                log.exception("something went wrong while global stores were closed")
+                log.exception("%s of the global stores could not be closed; the others are", part)

@@ -71,7 +71,7 @@ def test_a_letter_reads_as_what_was_where_and_why() -> None:
         (None, None, None),
         ("long", (7).to_bytes(8, "big"), "7"),
         ("string", b"tea", "tea"),
-        ("pykstreams.serdes:JsonSerde", b'{"a": 1}', "{'a': 1}"),
+        ("pykstreams.serdes:JsonSerde", b'{"a": 1}', '{"a": 1}'),
         ("long", None, None),
     ],
 )
@@ -87,6 +87,13 @@ def test_what_a_serde_cannot_read_is_shown_without_it() -> None:
     assert shown.text == "tea"
     assert (shown.unread or "").startswith("not long: LongSerde() cannot read")
     assert str(shown) == f"tea ({shown.unread})"
+
+
+def test_what_a_serde_of_json_reads_is_shown_as_json() -> None:
+    shown = shown_by("pykstreams.serdes:JsonSerde", "letters", "--value-serde")
+    assert str(shown(b'{"name":"t\xc3\xa9","sold":true,"at":null}', ())) == '{"name": "té", "sold": true, "at": null}'
+    assert str(shown(b'["a",1]', ())) == '["a", 1]'
+    assert str(shown(b"null", ())) == "null"
 
 
 def test_for_programs_a_value_and_why_it_could_not_be_read_are_apart() -> None:
