@@ -118,8 +118,7 @@ class Listening:
     @contextmanager
     def serve(self, streams: KafkaStreams, config: StreamsConfig) -> Iterator[None]:
         """Answers while the application starts, runs and ends."""
-        from pykstreams.http import HttpOptions, app
-        from pykstreams.http.process.server_process import HttpServerProcess
+        from pykstreams.http import HttpOptions, HttpServerProcess, app
         from pykstreams.metrics import prometheus_text
 
         serving = self.serving
@@ -129,7 +128,7 @@ class Listening:
             peer_ca_file=serving.ca_file,
         )
         served = app(streams, options=options, metrics=lambda: prometheus_text(streams))
-        server = HttpServerProcess(served.answers, self.sock, options, certificate=serving.certificate, key=serving.key)
+        server = HttpServerProcess(served, self.sock, options, certificate=serving.certificate, key=serving.key)
         server.start()
         log.info("HTTP at port %s; others are told %s", server.port, config.application_server)
         try:

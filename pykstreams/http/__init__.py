@@ -1,11 +1,12 @@
 """An application over HTTP: health for orchestrators, and interactive queries over all instances of the group.
 
-``app`` makes an ASGI application of a ``KafkaStreams``; ``HttpServer`` serves it in a thread, as ``pykstreams run
---http`` does. Needs the extra ``http``: ``pip install pykstreams[http]``.
+``app`` makes an ASGI application of a ``KafkaStreams``; ``HttpServerProcess`` serves it by a process of its own, as
+``pykstreams run --http`` does, ``HttpServer`` in a thread of this one. Needs the extra ``http``: ``pip install pykstreams[http]``.
 """
 
 try:
     from pykstreams.http.asgi import HttpApp, app
+    from pykstreams.http.process.server_process import HttpServerProcess
     from pykstreams.http.server import HttpServer
 except ModuleNotFoundError as error:
     if error.name is not None and error.name.partition(".")[0] in ("starlette", "uvicorn", "h11"):
@@ -15,4 +16,4 @@ except ModuleNotFoundError as error:
     raise
 from pykstreams.http.options import Address, HttpOptions
 
-__all__ = ["Address", "HttpApp", "HttpOptions", "HttpServer", "app"]
+__all__ = ["Address", "HttpApp", "HttpOptions", "HttpServer", "HttpServerProcess", "app"]

@@ -17,7 +17,7 @@ from typing import Final
 
 import pykstreams
 from pykstreams.core.errors import ConfigError, StreamsError
-from pykstreams.http.answers import Answers
+from pykstreams.http.asgi import HttpApp
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.process.channel import Channel
 from pykstreams.http.process.messages import CLOSE, SERVE
@@ -35,18 +35,19 @@ _AGAIN_S: Final = 1.0
 
 
 class HttpServerProcess:
-    """Serves the answers of an application by a process of its own, until ``close``.
+    """Serves an application by a process of its own, until ``close``, as ``pykstreams run --http`` does.
 
-    The worker keeps the socket, so that its address stays the same, and nobody else's, when the process is started
-    again.
+    Connections, HTTP and TLS cost this process nothing then, and keys are looked up between two batches of records. It
+    keeps the socket, so that its address stays the same, and nobody else's, when the other one is started again.
 
+    :param app: what ``pykstreams.http.app`` makes; from now on it is the server's.
     :param sock: a socket that is bound; see ``pykstreams.http.server.bound``. From now on it is the server's.
     :param certificate, key: files for TLS; both or none.
     """
 
     def __init__(
         self,
-        answers: Answers,
+        app: HttpApp,
         sock: socket.socket,
         options: HttpOptions,
         *,
@@ -55,7 +56,7 @@ class HttpServerProcess:
     ) -> None:
         self.port: int = sock.getsockname()[1]
         """The port at which it listens."""
-        self._answers = answers
+        self._app = app
         self._socket = sock
         self._how = {"options": dataclasses.asdict(options), "certificate": certificate, "key": key}
         self._loop = asyncio.new_event_loop()
@@ -81,7 +82,7 @@ class HttpServerProcess:
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._closing.set)
             self._thread.join(2 * _END_S)
-        self._answers.close()
+        self._app.close()
         self._socket.close()
 
     def _run(self) -> None:
@@ -115,7 +116,7 @@ class HttpServerProcess:
                 process = await _start(self._socket, theirs)
             ours.setblocking(False)
             _, channel = await self._loop.create_unix_connection(
-                lambda: Channel(self._answers, self._loop, self._told), sock=ours
+                lambda: Channel(self._app.answers, self._loop, self._told), sock=ours
             )
         except BaseException:
             ours.close()

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from pykstreams.core.errors import ConfigError
-from pykstreams.http import Address, HttpOptions, app
-from pykstreams.http.process.server_process import HttpServerProcess
+from pykstreams.http import Address, HttpOptions, HttpServerProcess, app
 from pykstreams.http.server import bound
 from tests.process_tree import children, ended
 from tests.unit.http.served_application import Answered, Streams
@@ -43,7 +42,7 @@ def serve(application: Application) -> Iterator[Serve]:
     def build(tls: dict[str, str] | None = None, **options: object) -> HttpServerProcess:
         chosen = HttpOptions(**options)  # type: ignore[arg-type]  # of the options themselves
         served = app(Streams(application), options=chosen, metrics=lambda: (b"up 1\n", "text/plain; version=0.0.4"))
-        made.append(HttpServerProcess(served.answers, bound(Address.parse(":0")), chosen, **(tls or {})))
+        made.append(HttpServerProcess(served, bound(Address.parse(":0")), chosen, **(tls or {})))
         return made[-1]
 
     yield build
@@ -182,8 +181,7 @@ def test_files_that_serve_no_tls_are_refused_when_it_starts(serve: Serve, tmp_pa
 WORKER = """
 import sys
 from pathlib import Path
-from pykstreams.http import Address, HttpOptions, app
-from pykstreams.http.process.server_process import HttpServerProcess
+from pykstreams.http import Address, HttpOptions, HttpServerProcess, app
 from pykstreams.http.server import bound
 from tests.unit.http.served_application import Streams
 from tests.unit.http.test_store_routes import table
@@ -191,7 +189,7 @@ from tests.unit.runtime.queries.queried import Application
 
 application = Application(table(), Path(sys.argv[1])).start()
 options = HttpOptions()
-server = HttpServerProcess(app(Streams(application), options=options).answers, bound(Address.parse(":0")), options)
+server = HttpServerProcess(app(Streams(application), options=options), bound(Address.parse(":0")), options)
 server.start()
 print(server.port, flush=True)
 sys.stdin.read()
