@@ -1,7 +1,8 @@
 """An application over HTTP: health for orchestrators, and interactive queries over all instances of the group.
 
 ``app`` makes an ASGI application of a ``KafkaStreams``; ``HttpServerProcess`` serves it by a process of its own, as
-``pykstreams run --http`` does, ``HttpServer`` in a thread of this one. Needs the extra ``http``: ``pip install pykstreams[http]``.
+``pykstreams run --http`` does, ``HttpServer`` in a thread of this one. Needs the extra ``http``: ``pip install
+pykstreams[http]``.
 """
 
 try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import ssl
 import threading
 from functools import partial
 from typing import Final, Protocol
@@ -48,28 +49,23 @@ class HttpServer:
         self._options = options
         self.port: int = sock.getsockname()[1]
         """The port at which it listens."""
-        try:
-            config = uvicorn.Config(
-                app,
-                http=connections_of(options),
-                ws="none",
-                loop="asyncio",
-                lifespan="on",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                date_header=False,
-                proxy_headers=False,
-                ssl_certfile=certificate,
-                ssl_keyfile=key,
-                timeout_graceful_shutdown=2,
-            )
-            config.load()
-        except OSError as error:  # ssl.SSLError is one
-            raise ConfigError(
-                f"TLS cannot be served with certificate {certificate!r} and key {key!r}: {error}; give PEM files that "
-                "belong together"
-            ) from error
+        check_tls(certificate, key)
+        config = uvicorn.Config(
+            app,
+            http=connections_of(options),
+            ws="none",
+            loop="asyncio",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
+            timeout_graceful_shutdown=2,
+        )
+        config.load()
         self._socket = Listener(sock, options.max_connections + SPARE_CONNECTIONS)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
@@ -99,6 +95,19 @@ class HttpServer:
                 runner.run(self._server.serve(sockets=[self._socket]))
         except SystemExit as error:  # so uvicorn ends when it cannot start
             log.error("the HTTP server at port %s ended with code %s", self.port, error.code)
+
+
+def check_tls(certificate: str | None, key: str | None) -> None:
+    """``ConfigError`` for files by which TLS cannot be served; none are fine."""
+    if certificate is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigError(
+            f"TLS cannot be served with certificate {certificate!r} and key {key!r}: {error}; give PEM files that "
+            "belong together"
+        ) from error
 
 
 def bound(address: Address) -> socket.socket:

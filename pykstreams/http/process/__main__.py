@@ -14,7 +14,7 @@ import sys
 from pykstreams.core.errors import StreamsError
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.process.forwarding import Forwarding, LogOfWorker
-from pykstreams.http.process.messages import READY, REFUSED, Message, Messages, frame
+from pykstreams.http.process.messages import LOG, Message, Messages, frame
 from pykstreams.http.server import HttpServer
 
 
@@ -34,10 +34,9 @@ def main() -> int:
         )
         server.start()
     except StreamsError as error:
-        worker.sendall(frame(REFUSED, str(error)))
+        worker.sendall(frame(LOG, [logging.ERROR, __name__, str(error)]))
         return 2
     logging.getLogger().addHandler(LogOfWorker(forwarding.tell))
-    forwarding.tell(READY)
     forwarding.ended.wait()
     server.close()
     return 0

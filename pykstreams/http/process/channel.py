@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
 from functools import partial
 from typing import cast
 
@@ -13,17 +12,12 @@ from pykstreams.http.answers import Answers
 from pykstreams.http.exchange import HttpAnswer, HttpRequest
 from pykstreams.http.process.messages import (
     LOG,
-    READY,
-    REFUSED,
     REQUESTS,
     Messages,
     answers_frame,
     frame,
     requests_of,
 )
-
-Told = Callable[[str | None], None]
-"""Is called when the server answers, with ``None``, or cannot serve, with the reason."""
 
 
 class Channel(asyncio.Protocol):
@@ -33,12 +27,11 @@ class Channel(asyncio.Protocol):
     come after ``close`` are dropped: nobody waits for them.
     """
 
-    def __init__(self, answers: Answers, loop: asyncio.AbstractEventLoop, told: Told) -> None:
+    def __init__(self, answers: Answers, loop: asyncio.AbstractEventLoop) -> None:
         self.ended = loop.create_future()
         """Done when the server's process has ended."""
         self._answers = answers
         self._loop = loop
-        self._told = told
         self._messages = Messages()
         self._lock = threading.Lock()
         self._closed = False
@@ -57,8 +50,6 @@ class Channel(asyncio.Protocol):
             elif message.kind == LOG:
                 level, name, text = message.content
                 logging.getLogger(name).log(level, "%s", text)
-            elif message.kind in (READY, REFUSED):
-                self._told(message.content)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.close()

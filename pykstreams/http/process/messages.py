@@ -18,10 +18,6 @@ _LENGTH: Final = struct.Struct(">I")
 
 SERVE: Final = "serve"
 """The first message to the server's process: how it has to serve."""
-READY: Final = "ready"
-"""It answers."""
-REFUSED: Final = "refused"
-"""It cannot serve so; the content says why."""
 REQUESTS: Final = "requests"
 ANSWERS: Final = "answers"
 LOG: Final = "log"

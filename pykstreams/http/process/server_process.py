@@ -16,16 +16,13 @@ from pathlib import Path
 from typing import Final
 
 import pykstreams
-from pykstreams.core.errors import ConfigError, StreamsError
 from pykstreams.http.asgi import HttpApp
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.process.channel import Channel
 from pykstreams.http.process.messages import CLOSE, SERVE
+from pykstreams.http.server import check_tls
 
 log = logging.getLogger(__name__)
-
-_START_S: Final = 60.0
-"""For how long the process may start; it imports this package, which takes a second or two."""
 
 _END_S: Final = 10.0
 """For how long it may end: what was asked is answered within two seconds, or not at all."""
@@ -58,36 +55,35 @@ class HttpServerProcess:
         """The port at which it listens."""
         self._app = app
         self._socket = sock
+        self._files = certificate, key
         self._how = {"options": dataclasses.asdict(options), "certificate": certificate, "key": key}
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = asyncio.Event()
-        self._answered = threading.Event()
-        self._refused: str | None = None
-        self._thread = threading.Thread(target=self._run, name="http", daemon=True)
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begins to answer; returns when it does. ``ConfigError`` when TLS cannot be served with the files."""
+        """Begins to answer: requests that come before the process has started wait for it.
+
+        ``ConfigError`` when TLS cannot be served with the files.
+        """
+        check_tls(*self._files)
+        self._socket.listen()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, args=(self._loop,), name="http", daemon=True)
         self._thread.start()
-        self._answered.wait(_START_S)
-        if self._refused is not None:
-            raise ConfigError(self._refused)
-        if not self._answered.is_set():
-            raise StreamsError(
-                f"the process of the HTTP server at port {self.port} did not start within {_START_S:g} s; the log says "
-                "why, or the machine has no time or memory left for it"
-            )
 
     def close(self) -> None:
         """Answers what was asked, and ends."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._closing.set)
+        if self._loop is not None and self._thread is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+                self._loop.call_soon_threadsafe(self._closing.set)
             self._thread.join(2 * _END_S)
         self._app.close()
         self._socket.close()
 
-    def _run(self) -> None:
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
-            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
                 runner.run(self._serve())
         except Exception:
             log.exception("HTTP is not served at port %s any more; restart this worker", self.port)
@@ -99,7 +95,7 @@ class HttpServerProcess:
             except OSError as error:
                 log.error("the process of the HTTP server cannot be started: %s; it is tried again", error)
             else:
-                if self._closing.is_set() or self._refused is not None:
+                if self._closing.is_set():
                     return
                 log.warning(
                     "the process of the HTTP server at port %s ended by itself with code %s; it is started again",
@@ -115,9 +111,8 @@ class HttpServerProcess:
             with theirs:
                 process = await _start(self._socket, theirs)
             ours.setblocking(False)
-            _, channel = await self._loop.create_unix_connection(
-                lambda: Channel(self._app.answers, self._loop, self._told), sock=ours
-            )
+            loop = asyncio.get_running_loop()
+            _, channel = await loop.create_unix_connection(lambda: Channel(self._app.answers, loop), sock=ours)
         except BaseException:
             ours.close()
             raise
@@ -133,10 +128,6 @@ class HttpServerProcess:
             if process.returncode is None:
                 process.kill()
         return await process.wait()
-
-    def _told(self, refused: str | None) -> None:
-        self._refused = refused
-        self._answered.set()
 
 
 async def _start(listening: socket.socket, worker: socket.socket) -> Process:

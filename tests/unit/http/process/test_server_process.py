@@ -57,7 +57,7 @@ def started(server: HttpServerProcess) -> int:
 
 def process_of(server: HttpServerProcess) -> int:
     """The id of the process that serves, which is the only one below this one."""
-    assert server.port
+    until(lambda: get(server.port, "/health/live").status == 200, "it does not start")
     (found,) = children(os.getpid())
     return found
 
