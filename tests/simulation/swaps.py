@@ -123,10 +123,14 @@ class Brokers:
         if commit:
             self.offsets.update(transaction.offsets)
 
-    def beginning_offsets(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def beginning_offsets(
+        self, places: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
         return dict.fromkeys(places, 0)
 
-    def end_offsets(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def end_offsets(
+        self, places: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
         return {place: len(self.logs[place]) for place in places}
 
 

@@ -49,6 +49,11 @@ class Outage:
                 self._give_up_s - lasted,
             )
 
+    @property
+    def lasts(self) -> bool:
+        """Whether it failed the last time."""
+        return self._since is not None
+
     def over(self) -> None:
         """Notes a success."""
         if self._since is not None:

@@ -31,6 +31,9 @@ log = logging.getLogger(__name__)
 COMMIT_EVERY = 200_000
 """After how many rows a store keeps how far it is, so that a crash does not start restoring anew."""
 
+ASK_S = 5.0
+"""How long brokers have to say where changelogs begin and end. Whoever asks tries again, and cannot end meanwhile."""
+
 _ENDING_THREADS = 2
 """How many stores are made ready for reads at a time, while others are still read."""
 
@@ -83,9 +86,13 @@ class RestorableStore(Protocol):
 class OffsetReader(Protocol):
     """The methods of an administrative client that restoring calls."""
 
-    def end_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]: ...
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> Mapping[TopicPartition, int]: ...
 
-    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]: ...
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> Mapping[TopicPartition, int]: ...
 
 
 @dataclass(slots=True)
@@ -172,8 +179,9 @@ class Restorer:
 
         :param limits: where to stop in source topics that serve as changelogs: at what the task has read of them.
         """
-        begins = self._offsets.beginning_offsets(stores)
-        ends = {**self._offsets.end_offsets(stores), **{k: v for k, v in limits.items() if k in stores}}
+        begins = self._offsets.beginning_offsets(stores, timeout_s=ASK_S)
+        ends = dict(self._offsets.end_offsets(stores, timeout_s=ASK_S))
+        ends |= {place: limit for place, limit in limits.items() if place in stores}
         found = []
         for place, store in stores.items():
             try:
@@ -266,8 +274,8 @@ class Restorer:
         lost = [one for place, one in self._stores.items() if place in self._lost]
         places = [one.place for one in lost]
         try:
-            begins = self._offsets.beginning_offsets(places) if places else {}
-            ends = self._offsets.end_offsets(places) if places else {}
+            begins = self._offsets.beginning_offsets(places, timeout_s=ASK_S) if places else {}
+            ends = self._offsets.end_offsets(places, timeout_s=ASK_S) if places else {}
         except ClusterUnavailableError as error:
             log.info("why %s stand still is asked again: %s", ", ".join(map(str, places)), error)
             return []

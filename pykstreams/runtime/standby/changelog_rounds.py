@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.restore.restore import OffsetReader, RestorableStore, Restorer, Setback
+from pykstreams.runtime.restore.restore import ASK_S, OffsetReader, RestorableStore, Restorer, Setback
 from pykstreams.state.interfaces.store import ChangelogRow
 
 log = logging.getLogger(__name__)
@@ -58,13 +58,17 @@ class KnownOffsets:
 
     def refresh(self, partitions: Collection[TopicPartition]) -> None:
         """Asks anew."""
-        self._begins = self._offsets.beginning_offsets(partitions)
-        self._ends = self._offsets.end_offsets(partitions)
+        self._begins = self._offsets.beginning_offsets(partitions, timeout_s=ASK_S)
+        self._ends = self._offsets.end_offsets(partitions, timeout_s=ASK_S)
 
-    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
         return {one: self._begins[one] for one in partitions}
 
-    def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
         return {one: self._ends[one] for one in partitions}
 
 

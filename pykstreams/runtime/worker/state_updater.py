@@ -148,6 +148,7 @@ class StateUpdater:
         self._shadow: Shadow | None = None
         self._shadow_works = False
         self._started = False
+        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -203,7 +204,11 @@ class StateUpdater:
         return self._tasks.sums(self.positions())
 
     def stop(self) -> None:
-        """Carries out the orders there are, closes every task that is not handed over, and ends the thread."""
+        """Carries out the orders there are, closes every task that is not handed over, and ends the thread.
+
+        While brokers do not answer, no more stores are opened.
+        """
+        self._stopping.set()
         self._orders.put(None)
         if self._thread.is_alive():
             self._thread.join()
@@ -281,6 +286,9 @@ class StateUpdater:
 
     def _open(self, order: _Open) -> None:
         task = order.task
+        if self._outage.lasts and (self._stopping.is_set() or self._clock.monotonic() < self._retry_at):
+            self._waiting[task.id] = order  # with the task whose request has failed; at the end, to be closed only
+            return
         try:
             claimed = self._folders.claim(task.id, give_up_at=order.give_up_at, is_waiting=task.id in self._waiting)
         except StoreEngineError as error:

@@ -452,10 +452,14 @@ class FakeChangelogs:
             raise failure
         return self.batches.pop(0) if self.batches else RestoreBatch()
 
-    def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
         return {place: self.ends.get(place, 0) for place in partitions}
 
-    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
         return {place: self.begins.get(place, 0) for place in partitions}
 
     def put(self, place: TopicPartition, *offsets: int, position: int | None = None) -> None:

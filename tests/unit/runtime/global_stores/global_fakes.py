@@ -83,10 +83,14 @@ class FakeGlobalTopics:
     def close(self) -> None:
         self.closed = True
 
-    def end_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
         return {place: self._end(place) + self.hidden.get(place, 0) for place in partitions}
 
-    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
         if self.refusals:
             raise self.refusals.pop(0)
         return {place: self.begins.get(place, 0) for place in partitions}

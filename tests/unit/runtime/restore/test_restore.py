@@ -207,7 +207,7 @@ def test_offset_that_vanishes_while_restoring_is_told(
 def test_offset_that_vanished_is_asked_for_again_while_no_broker_answers(
     restorer: Restorer, logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def away(partitions: object) -> dict[TopicPartition, int]:
+    def away(partitions: object, timeout_s: float) -> dict[TopicPartition, int]:
         raise ClusterUnavailableError("no broker answers")
 
     logs.ends[LOG] = 9

@@ -16,10 +16,14 @@ class FakeOffsets:
     begins: dict[TopicPartition, int] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
 
-    def beginning_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> Mapping[TopicPartition, int]:
         return {place: self.begins.get(place, 0) for place in partitions}
 
-    def end_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> Mapping[TopicPartition, int]:
         return {place: self.ends.get(place, 100 if place.topic == "orders" else 0) for place in partitions}
 
 

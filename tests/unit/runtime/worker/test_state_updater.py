@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -501,7 +502,7 @@ def test_task_waits_for_a_cluster_that_does_not_answer(
     answers = [ClusterUnavailableError("no leader"), ClusterUnavailableError("no leader")]
     ask = logs.end_offsets
 
-    def end_offsets(places: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+    def end_offsets(places: Collection[TopicPartition], timeout_s: float) -> Mapping[TopicPartition, int]:
         if answers:
             raise answers.pop()
         return ask(places)
@@ -515,12 +516,70 @@ def test_task_waits_for_a_cluster_that_does_not_answer(
     assert task.history == ["open", "close", "open", "close", "open"]
 
 
+def test_tasks_wait_together_for_a_cluster_that_does_not_answer(
+    start: Callable[..., StateUpdater], logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them asks at a time, so that as many tasks as there are do not take as many times as long."""
+    asked: list[TopicPartition] = []
+    goes_on = threading.Event()
+
+    def end_offsets(places: Collection[TopicPartition], timeout_s: float) -> Mapping[TopicPartition, int]:
+        asked.extend(places)
+        assert goes_on.wait(PATIENCE_S)
+        raise ClusterUnavailableError(f"no leader within {timeout_s:g} s")
+
+    monkeypatch.setattr(logs, "end_offsets", end_offsets)
+    updater = start()
+    for number in range(5):
+        place = TopicPartition(LOG.topic, number)
+        updater.open(FakeTask(TaskId(0, number), [], {place: FakeRestoredStore()}), {})
+    goes_on.set()
+    last = FakeTask(TaskId(1, 0), [], {})
+    updater.open(last, {})
+    updater.close(last)
+    updater.stop()
+
+    assert len(asked) == 1
+
+
+def test_stop_waits_for_no_more_than_the_request_that_is_under_way(
+    start: Callable[..., StateUpdater], logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch, other: StateDirectory
+) -> None:
+    begun, answers = threading.Event(), threading.Event()
+
+    def end_offsets(places: Collection[TopicPartition], timeout_s: float) -> Mapping[TopicPartition, int]:
+        begun.set()
+        assert answers.wait(PATIENCE_S)
+        raise ClusterUnavailableError("no leader")
+
+    monkeypatch.setattr(logs, "end_offsets", end_offsets)
+    updater = start()
+    tasks = [
+        FakeTask(TaskId(0, number), [], {TopicPartition(LOG.topic, number): FakeRestoredStore()}) for number in (1, 2)
+    ]
+    for one in tasks:
+        updater.open(one, {})
+    assert begun.wait(PATIENCE_S)
+    for one in tasks:
+        updater.close(one)
+    stopping = threading.Thread(target=updater.stop)
+    stopping.start()
+    while not updater._stopping.is_set():
+        threading.Event().wait(0.001)
+    answers.set()
+    stopping.join(PATIENCE_S)
+
+    assert not stopping.is_alive()
+    assert [one.history for one in tasks] == [["open", "close"], []]  # the second one did not ask as well
+    assert other.lock(TaskId(0, 1)) and other.lock(TaskId(0, 2))
+
+
 def test_cluster_that_does_not_answer_for_the_task_timeout_ends_the_worker(
     start: Callable[..., StateUpdater], logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state_updater, "_CLUSTER_RETRY_S", 0.01)
 
-    def end_offsets(places: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+    def end_offsets(places: Collection[TopicPartition], timeout_s: float) -> Mapping[TopicPartition, int]:
         raise ClusterUnavailableError("no leader")
 
     monkeypatch.setattr(logs, "end_offsets", end_offsets)
