@@ -3,7 +3,9 @@
 A worker that is cut off keeps its connections, as by packets that are lost: nothing passes, nobody is told, and what
 was on its way arrives when the network is back. New connections wait, too.
 
-Whose a connection is tells ``/proc``, so there is no such network but on Linux.
+Whose a connection is tells ``/proc``, so there is no such network but on Linux. Connections that come together are
+looked up together: after a restart of brokers there are hundreds, each of which waits for its answer, and gives up and
+comes again if that takes seconds.
 """
 
 from __future__ import annotations
@@ -13,14 +15,21 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 _CHUNK = 1 << 16
 _START_S = 10.0
 _HOST = "127.0.0.1"
 _PROC = Path("/proc")
+_TOGETHER_S = 0.02
+"""For how long connections are collected that are looked up together."""
+
+_Ends: TypeAlias = tuple[int, int]
+"""The local and the remote port of a connection."""
+
 _LOCAL, _REMOTE, _INODE = 1, 2, 9
 """Fields of a line of ``/proc/net/tcp``."""
 
@@ -42,6 +51,7 @@ class Network:
         self._targets: list[int] = []
         self._servers: list[asyncio.Server] = []
         self._connections: set[asyncio.Task[None]] = set()
+        self._asked: dict[_Ends, asyncio.Future[str | None]] = {}
 
     @classmethod
     @contextmanager
@@ -99,7 +109,7 @@ class Network:
         return accept
 
     async def _connect(self, node: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        owner = owner_of(writer.get_extra_info("peername")[1], self.ports[node], self._owners())
+        owner = await self._owner((writer.get_extra_info("peername")[1], self.ports[node]))
         gate = self._gate(owner or "")
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(writer.close)
@@ -116,6 +126,19 @@ class Network:
                 for one in passing:
                     one.cancel()
                 await asyncio.gather(*passing, return_exceptions=True)
+
+    async def _owner(self, ends: _Ends) -> str | None:
+        if not self._asked:
+            self._loop.call_later(_TOGETHER_S, self._look_up)
+        found = self._asked[ends] = self._loop.create_future()
+        return await found
+
+    def _look_up(self) -> None:
+        asked, self._asked = self._asked, {}
+        owners = owners_of(asked, self._owners())
+        for ends, future in asked.items():
+            if not future.done():
+                future.set_result(owners.get(ends))
 
     async def _close(self) -> None:
         for server in self._servers:
@@ -138,29 +161,32 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, g
     await gate.wait()
 
 
-def owner_of(port: int, remote_port: int, owners: Mapping[int, str]) -> str | None:
-    """Who has the connection from one local port to another; ``None`` when it is none of them.
+def owners_of(connections: Collection[_Ends], owners: Mapping[int, str]) -> dict[_Ends, str]:
+    """Who has each of some connections, as far as it is one of these.
 
+    :param connections: their local and remote ports, as their owners see them.
     :param owners: names by process id.
     """
-    wanted = _sockets(port, remote_port)
+    wanted = _sockets(connections)
+    found: dict[_Ends, str] = {}
     for process, name in owners.items():
         folder = f"{_PROC}/{process}/fd"
         with contextlib.suppress(OSError):  # it has ended
             for descriptor in os.listdir(folder):
                 with contextlib.suppress(OSError):
-                    if os.readlink(f"{folder}/{descriptor}") in wanted:
-                        return name
-    return None
+                    if ends := wanted.get(os.readlink(f"{folder}/{descriptor}")):
+                        found[ends] = name
+    return found
 
 
-def _sockets(port: int, remote_port: int) -> set[str]:
+def _sockets(connections: Collection[_Ends]) -> dict[str, _Ends]:
     """The sockets with these ports, as they are called among the descriptors of a process."""
-    ends = (f":{port:04X}", f":{remote_port:04X}")
-    found = set()
+    wanted = {(f"{port:04X}", f"{remote:04X}"): (port, remote) for port, remote in connections}
+    found: dict[str, _Ends] = {}
     for table in ("tcp", "tcp6"):  # Java's are of the latter kind
         for line in (_PROC / "net" / table).read_text().splitlines()[1:]:
             fields = line.split()
-            if fields[_LOCAL].endswith(ends[0]) and fields[_REMOTE].endswith(ends[1]):
-                found.add(f"socket:[{fields[_INODE]}]")
+            ends = wanted.get((fields[_LOCAL].rpartition(":")[2], fields[_REMOTE].rpartition(":")[2]))
+            if ends is not None:
+                found[f"socket:[{fields[_INODE]}]"] = ends
     return found
