@@ -130,7 +130,8 @@ class Network:
     async def _owner(self, ends: _Ends) -> str | None:
         if not self._asked:
             self._loop.call_later(_TOGETHER_S, self._look_up)
-        found = self._asked[ends] = self._loop.create_future()
+        found: asyncio.Future[str | None] = self._loop.create_future()
+        self._asked[ends] = found
         return await found
 
     def _look_up(self) -> None:
