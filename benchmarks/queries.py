@@ -6,6 +6,10 @@ One worker processes as fast as it can, and is asked for keys of its store meanw
 take turns. A question is asked at a schedule, by a process of its own, over connections that are kept: one that comes
 late because the worker, or the asking process, is busy counts as late from when it was due. ``of records/s`` is against
 the run of the same round with the first rate, which is 0: nobody asks.
+
+Questions cost a small machine more than the worker: the process that asks and the one that serves HTTP run beside it.
+So in each round the same questions also go to another worker, which has nothing to do; what is lost then is not the
+worker's loss. ``of elsewhere`` is against that run.
 """
 
 from __future__ import annotations
@@ -21,21 +25,33 @@ from typing import Final
 
 from rich.table import Table
 
-from benchmarks.cluster import benchmark_cluster
+from benchmarks.cluster import Cluster, benchmark_cluster
 from benchmarks.commands import OURS, commands
 from benchmarks.figures import Figures, middle
 from benchmarks.numbers import whole_numbers
 from benchmarks.percentiles import SHOWN, percentile
 from benchmarks.process import lines, log_tail, running
 from benchmarks.programs.ask import LATENCIES, STATUSES
+from benchmarks.programs.job import Job
 from benchmarks.report import wide_console
 from benchmarks.runs import Runs
 from benchmarks.settings import KEYS
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import WORKLOADS, Workload
 from tests.brokers.brokers import free_ports
 
 STORES: Final = {"w2": "totals", "w2-evicting": "totals", "w2-uncached": "totals"}
 """The store that is asked, by workload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """So many questions a second, of the worker that is measured or of another one."""
+
+    rate: int
+    elsewhere: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.rate:,} requests/s{' of another worker' if self.elsewhere else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +69,57 @@ def main() -> int:
     console = wide_console()
     command = commands([OURS], console)[OURS]
     workload = WORKLOADS[given.workload]
-    figures: dict[int, list[Figures]] = {rate: [] for rate in given.rates}
-    asked: dict[int, list[Asked]] = {rate: [] for rate in given.rates}
+    cases = [case for rate in given.rates for case in ([Case(rate, True)] if rate else []) + [Case(rate)]]
+    figures: dict[Case, list[Figures]] = {case: [] for case in cases}
+    asked: dict[Case, list[Asked]] = {case: [] for case in cases}
     with benchmark_cluster() as cluster:
         for topic, payloads in workload.inputs(given.records).items():
             console.print(f"filling {topic}", highlight=False)
             cluster.topics.create(topic)
             cluster.topics.fill(topic, payloads)
         for number in range(1, given.runs + 1):
-            for rate in given.rates:
-                (port,) = free_ports(1)
-                with asking(port, STORES[given.workload], rate, given.connections) as answers:
-                    name = f"bench-queries-{rate}-{number}"
+            for case in cases:
+                port, other = free_ports(2)
+                name = f"bench-queries-{cases.index(case)}-{number}"
+                with ExitStack() as stack:
+                    if case.elsewhere:
+                        stack.enter_context(idle_worker(cluster, workload, command, name, other))
+                    at = other if case.elsewhere else port
+                    answers = stack.enter_context(asking(at, STORES[given.workload], case.rate, given.connections))
                     run, _ = Runs(cluster, {"http": str(port)}).run(workload, command, name, given.records)
-                    figures[rate].append(run)
-                    asked[rate].append(told(answers))
+                    figures[case].append(run)
+                    if not case.elsewhere:
+                        asked[case].append(told(answers))
+                told_of = asked[case][-1].statuses if asked[case] else ""
                 console.print(
-                    f"{number}/{given.runs} {rate} requests/s: {run.records_per_second:,.0f} records/s, "
-                    f"{run.cpu_seconds_per_million:.2f} CPU s/M; {asked[rate][-1].statuses}",
+                    f"{number}/{given.runs} {case}: {run.records_per_second:,.0f} records/s, "
+                    f"{run.cpu_seconds_per_million:.2f} CPU s/M; {told_of}",
                     highlight=False,
                 )
     console.print(table(figures, asked))
     return 0
+
+
+@contextmanager
+def idle_worker(cluster: Cluster, workload: Workload, command: Sequence[str], name: str, port: int) -> Iterator[None]:
+    """A worker of the same topology at a port, which has no input."""
+    application_id = f"{name}-elsewhere"
+    cluster.topics.create(f"{application_id}-input")
+    workload.prepare(cluster.topics, application_id, 0)
+    with ExitStack() as stack:
+        job = Job(
+            workload=workload.name,
+            brokers=cluster.brokers,
+            application_id=application_id,
+            source=f"{application_id}-input",
+            sink=f"{application_id}-output",
+            measured=f"{application_id}-input",
+            state_dir=stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-state-")),
+            http=str(port),
+        )
+        log = stack.enter_context(tempfile.TemporaryFile())
+        stack.enter_context(running([*command, *job.arguments()], log.fileno()))
+        yield
 
 
 @contextmanager
@@ -103,25 +148,38 @@ def told(answers: Iterator[str]) -> Asked:
     return Asked(found[STATUSES], sorted(int(late) / 1000 for late in found[LATENCIES].split()))
 
 
-def table(figures: dict[int, list[Figures]], asked: dict[int, list[Asked]]) -> Table:
-    """A row for each rate: medians of its runs, and the latencies of all of them together, in ms."""
+def table(figures: dict[Case, list[Figures]], asked: dict[Case, list[Asked]]) -> Table:
+    """A row for each case: medians of its runs, and the latencies of all of them together, in ms."""
     drawn = Table(title="questions beside processing, latencies in ms", title_justify="left")
-    for heading in ("requests/s", "records/s", "of records/s", "CPU s/M", *(f"p{one:g}" for one in SHOWN), "most"):
+    for heading in (
+        "requests/s",
+        "records/s",
+        "of records/s",
+        "of elsewhere",
+        "CPU s/M",
+        *(f"p{one:g}" for one in SHOWN),
+        "most",
+    ):
         drawn.add_column(heading, justify="right")
     drawn.add_column("answers")
     idle = next(iter(figures.values()))
-    for rate, runs in figures.items():
-        share = middle(one.records_per_second / other.records_per_second for one, other in zip(runs, idle, strict=True))
-        late = sorted(one for answers in asked[rate] for one in answers.latencies_ms)
+    for case, runs in figures.items():
+        late = sorted(one for answers in asked[case] for one in answers.latencies_ms)
         drawn.add_row(
-            f"{rate:,}",
+            str(case),
             f"{middle(run.records_per_second for run in runs) or 0:,.0f}",
-            f"{share or 0:.2f}",
+            _share(runs, idle),
+            _share(runs, figures.get(Case(case.rate, True), [])),
             f"{middle(run.cpu_seconds_per_million for run in runs) or 0:.2f}",
             *(f"{percentile(late, percent):.1f}" if late else "" for percent in (*SHOWN, 100)),
-            asked[rate][-1].statuses,
+            asked[case][-1].statuses if asked[case] else "",
         )
     return drawn
+
+
+def _share(runs: Sequence[Figures], others: Sequence[Figures]) -> str:
+    found = middle(one.records_per_second / other.records_per_second for one, other in zip(runs, others, strict=False))
+    return "" if found is None else f"{found:.2f}"
 
 
 def _arguments() -> argparse.Namespace:

@@ -57,11 +57,11 @@ def _served(streams: KafkaStreams, address: str) -> Iterator[None]:
     if not address:
         yield
         return
-    from pykstreams.http import Address, HttpOptions, HttpServer, app
+    from pykstreams.http import Address, HttpOptions, HttpServerProcess, app
     from pykstreams.http.server import bound
 
     options = HttpOptions()
-    server = HttpServer(app(streams, options=options), bound(Address.parse(address)), options)
+    server = HttpServerProcess(app(streams, options=options), bound(Address.parse(address)), options)
     server.start()
     try:
         yield

@@ -65,8 +65,8 @@ class Answers:
     def begin(self, request: HttpRequest, reply: Reply, otherwise: Callable[[], None]) -> None:
         """Answers a request for what a task of this process has, without waiting until its batch is done.
 
-        ``reply`` is given the answer, here or later in the worker's thread; errors are JSON problems. For any other
-        request ``otherwise`` is called: only ``answer`` answers it.
+        ``reply`` is given the answer, here, or later in the worker's thread and told to send it; errors are JSON
+        problems. For any other request ``otherwise`` is called: only ``answer`` answers it.
         """
         try:
             route, given = self._found(request)
@@ -122,7 +122,9 @@ class Answers:
 
             question = route.asked_of(self._store_of(given), given)
             asked = given.asked(self._options)
-            self._routing.soon(question, asked, lambda answer: reply(written(answer, given)), failed, otherwise)
+            self._routing.soon(
+                question, asked, lambda answer: reply(written(answer, given)), failed, otherwise, reply.send
+            )
 
         schema = {"$ref": f"#/components/schemas/{'value' if route.single else 'rows'}"}
         parameters = (named.STORE, *route.parameters, *named.COMMON)
@@ -234,8 +236,8 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 def _one(answer: Answer, given: Given) -> HttpAnswer:
     rows = answer.rows
-    sources = [part.source.as_json() for part in answer.parts]
     if not rows:
+        sources = [part.source.as_json() for part in answer.parts]
         told: object = sources[0] if len(sources) == 1 else sources
         raise ProblemError(
             "no-such-key", f"store {given.text('store')!r} has nothing for {given.text('key')!r}", **{"from": told}

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from pykstreams.http.exchange import JSON, HttpAnswer
 from pykstreams.http.parameters import Given, Parameter
 
 Handler = Callable[[Given], Awaitable[HttpAnswer]]
 
-Reply = Callable[[HttpAnswer], None]
-"""Is given the answer once, in any thread."""
+
+class Reply(Protocol):
+    """Where the answer to a request goes."""
+
+    def __call__(self, answer: HttpAnswer) -> None:
+        """Takes the answer; called once, in any thread."""
+        ...
+
+    @property
+    def send(self) -> Callable[[], None]:
+        """Sends all answers that were taken so far; called after one of them or several, in any thread."""
+        ...
+
 
 Soon = Callable[[Given, Reply, Callable[[], None]], None]
 """Answers without waiting where that is possible; calls the last one where only the handler can."""

@@ -116,10 +116,12 @@ class Routing:
         answered: Callable[[Answer], None],
         failed: Callable[[Exception], None],
         otherwise: Callable[[], None],
+        then: Callable[[], None],
     ) -> None:
         """Answers a question of one key that a task of this process has, without waiting for the batch of that task.
 
-        Calls ``answered`` or ``failed``, here or in the worker's thread, or ``otherwise`` where only ``answer`` does.
+        Calls ``answered`` or ``failed``, here or in the worker's thread, or ``otherwise`` where only ``answer`` does;
+        ``then`` after some that were called in the worker's thread.
         """
         here = question.at_once and asked.partitions is None and not asked.every and asked.cursor is None
         partition = self._partition_of(question) if here else None
@@ -139,7 +141,7 @@ class Routing:
             except Exception as error:
                 failed(error)
 
-        held.store.soon(read)
+        held.store.soon(read, then)
 
     async def ask(self, host: HostInfo, target: str) -> object:
         """The JSON that another instance answers to ``GET target``; a ``ProblemError`` when it does not."""

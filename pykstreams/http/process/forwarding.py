@@ -26,6 +26,10 @@ from pykstreams.http.process.messages import (
     requests_frame,
 )
 
+_APART_S: Final = 0.005
+"""How far messages with requests are apart at least; what comes in between goes with the next one. A worker that has no
+time left pays for each message by changes of threads and cold caches, not for each request."""
+
 _GONE: Final = "the worker behind this server has ended; ask another instance, or again when it was started anew"
 
 
@@ -43,6 +47,7 @@ class Forwarding(asyncio.Protocol):
         self._numbers = itertools.count()
         self._messages = Messages()
         self._unsent: list[Numbered] = []
+        self._send_at = 0.0
         self._asked: dict[int, asyncio.Future[HttpAnswer]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._transport: asyncio.Transport | None = None
@@ -86,11 +91,11 @@ class Forwarding(asyncio.Protocol):
         if self._transport is None or self._loop is None:
             raise ProblemError("unavailable", _GONE)
         number = next(self._numbers)
+        if not self._unsent:
+            self._loop.call_at(self._send_at, self._send)
+        self._unsent.append((number, request))
         asked: asyncio.Future[HttpAnswer] = self._loop.create_future()
         self._asked[number] = asked
-        if not self._unsent:
-            self._loop.call_soon(self._send)  # with all that come until then
-        self._unsent.append((number, request))
         try:
             return await asked
         finally:
@@ -98,6 +103,7 @@ class Forwarding(asyncio.Protocol):
 
     def _send(self) -> None:
         unsent, self._unsent = self._unsent, []
+        self._send_at = asyncio.get_running_loop().time() + _APART_S
         self._write(requests_frame(unsent))
 
     def _write(self, data: bytes) -> None:

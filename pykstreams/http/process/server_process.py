@@ -111,8 +111,7 @@ class HttpServerProcess:
             with theirs:
                 process = await _start(self._socket, theirs)
             ours.setblocking(False)
-            loop = asyncio.get_running_loop()
-            _, channel = await loop.create_unix_connection(lambda: Channel(self._app.answers, loop), sock=ours)
+            channel = Channel(self._app.answers, asyncio.get_running_loop(), ours)
         except BaseException:
             ours.close()
             raise

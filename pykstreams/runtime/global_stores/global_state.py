@@ -157,8 +157,8 @@ class GlobalState:
         with self._lock:
             return action()
 
-    def soon(self, action: Callable[[], None]) -> None:
-        """Runs a short read in the same way; it waits for the records that are being processed."""
+    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> None:
+        """Runs a short read at once; it waits for records that are being processed."""
         with self._lock:
             action()
 

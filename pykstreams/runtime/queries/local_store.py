@@ -33,8 +33,11 @@ class Reading(Protocol):
         """Waits, and runs a read."""
         ...
 
-    def soon(self, action: Callable[[], None]) -> None:
-        """Runs a short read that does not raise, at once or when the store is free; does not wait."""
+    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> None:
+        """Runs a short read that does not raise, at once or when the store is free; does not wait.
+
+        :param then: see ``Gate.soon``.
+        """
         ...
 
 
@@ -94,9 +97,12 @@ class LocalStore:
         """Runs something of an iterator while nobody else touches the store."""
         return self._reading.read(action)
 
-    def soon(self, action: Callable[[], None]) -> None:
-        """Runs a short read that does not raise while nobody else touches the store, and does not wait for that."""
-        self._reading.soon(action)
+    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> None:
+        """Runs a short read that does not raise while nobody else touches the store, and does not wait for that.
+
+        :param then: see ``Gate.soon``.
+        """
+        self._reading.soon(action, then)
 
     def gone(self) -> StateStoreMigratedError:
         """The error for a store that is not open any more."""

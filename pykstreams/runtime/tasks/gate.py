@@ -43,7 +43,7 @@ class Gate:
         self._readers = 0
         self._first = 0
         self._waited = False
-        self._soon: list[Callable[[], None]] = []
+        self._soon: list[tuple[Callable[[], None], Callable[[], None]]] = []
 
     def __enter__(self) -> None:
         me = threading.get_ident()
@@ -83,14 +83,17 @@ class Gate:
         finally:
             self._leave(readers_first=False)
 
-    def soon(self, action: Callable[[], None]) -> None:
+    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> None:
         """Runs a short read while nobody else is inside: at once, or in the thread that is inside, when it leaves.
 
-        The caller does not wait. The read must not raise.
+        The caller does not wait. Neither may raise.
+
+        :param then: called after reads that were done later, once for those that have the same one and were done
+            together; not after a read that was done at once.
         """
         with self._lock:
             if self._inside is not None:
-                self._soon.append(action)
+                self._soon.append((action, then))
                 self._waited = True
                 return
             self._inside, self._depth = threading.get_ident(), 1
@@ -113,8 +116,10 @@ class Gate:
                         if self._readers or self._workers:
                             self._changed.notify_all()
                     return
-            for action in soon:
+            for action, _ in soon:
                 action()
+            for then in dict.fromkeys(then for _, then in soon):
+                then()
 
     def _wait(self) -> None:
         came = False

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from benchmarks import metrics, queries
 from benchmarks.figures import Figures
-from benchmarks.queries import Asked, told
+from benchmarks.queries import Asked, Case, told
 
 
 def figures(records_per_second: float, cpu: float) -> Figures:
@@ -22,12 +22,23 @@ def printed(table: Table) -> str:
 
 
 def test_a_rate_is_compared_with_the_run_of_its_round_that_nobody_asked() -> None:
-    runs = {0: [figures(1000, 1), figures(500, 1)], 1000: [figures(900, 2), figures(450, 2)]}
-    asked = {0: [Asked(), Asked()], 1000: [Asked("200=2", [1.0, 3.0]), Asked("200=1", [2.0])]}
+    nobody, elsewhere, asked_itself = Case(0), Case(1000, elsewhere=True), Case(1000)
+    runs = {
+        nobody: [figures(1000, 1), figures(500, 1)],
+        elsewhere: [figures(950, 1), figures(480, 1)],
+        asked_itself: [figures(900, 2), figures(450, 2)],
+    }
+    asked = {
+        nobody: [Asked(), Asked()],
+        elsewhere: list[Asked](),
+        asked_itself: [Asked("200=2", [1.0, 3.0]), Asked("200=1", [2.0])],
+    }
 
-    row = printed(queries.table(runs, asked)).splitlines()[-2].replace("│", " ").split()
+    *_, other, row, _ = printed(queries.table(runs, asked)).replace("│", " ").splitlines()
 
-    assert row == ["1,000", "675", "0.90", "2.00", "2.0", "3.0", "3.0", "3.0", "200=1"]
+    assert other.split() == ["1,000", "requests/s", "of", "another", "worker", "715", "0.95", "1.00", "1.00"]
+    shares = ["675", "0.90", "0.94", "2.00"]
+    assert row.split() == ["1,000", "requests/s", *shares, "2.0", "3.0", "3.0", "3.0", "200=1"]
 
 
 def test_nobody_who_asked_has_nothing_to_tell() -> None:

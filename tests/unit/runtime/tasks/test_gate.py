@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -137,10 +138,14 @@ def test_a_thread_that_is_inside_may_read() -> None:
     assert gate.read(lambda: gate.read(lambda: 6)) == 6
 
 
+def nothing() -> None:
+    pass
+
+
 def test_a_short_read_is_done_at_once_while_nobody_is_inside() -> None:
     gate, seen = Gate("task 0_0"), list[object]()
 
-    gate.soon(lambda: seen.append(threading.get_ident()))
+    gate.soon(lambda: seen.append(threading.get_ident()), lambda: seen.append("then"))
 
     assert seen == [threading.get_ident()]
     assert not gate.was_waited_for()
@@ -149,28 +154,31 @@ def test_a_short_read_is_done_at_once_while_nobody_is_inside() -> None:
 def test_short_reads_that_come_during_a_batch_are_done_by_the_worker_when_it_leaves(threads: Threads) -> None:
     gate, seen = Gate("task 0_0"), list[tuple[str, int]]()
 
-    def ask(name: str) -> None:
-        gate.soon(lambda: seen.append((name, threading.get_ident())))
+    def note(name: str) -> None:
+        seen.append((name, threading.get_ident()))
+
+    def then() -> None:
+        note("then")
 
     with gate:
         for name in ("one", "two"):
-            threads.start(lambda name=name: ask(name))  # type: ignore[misc]  # bound now, not when it runs
+            threads.start(partial(gate.soon, partial(note, name), then))
             threads.join()  # they do not wait
         assert seen == []
         assert gate.was_waited_for()
     me = threading.get_ident()
-    assert seen == [("one", me), ("two", me)]
+    assert seen == [("one", me), ("two", me), ("then", me)]  # once for both
 
 
 def test_a_short_read_that_comes_during_another_one_is_done_after_it_and_before_anybody_else(threads: Threads) -> None:
     gate, seen = Gate("task 0_0"), list[str]()
 
     def first() -> None:
-        gate.soon(lambda: seen.append("second"))
+        gate.soon(lambda: seen.append("second"), nothing)
         seen.append("first")
 
     with gate:
-        gate.soon(first)
+        gate.soon(first, nothing)
         threads.start(lambda: gate.read(lambda: seen.append("read")))
         wait_until(gate, readers=1)
     threads.join()
@@ -191,7 +199,7 @@ def test_no_short_read_is_lost_or_meets_another_one(threads: Threads) -> None:
 
     def ask(first: int) -> None:
         for number in range(first, first + 300):
-            gate.soon(lambda number=number: action(number))  # type: ignore[misc]  # as above
+            gate.soon(partial(action, number), nothing)
 
     def work() -> None:
         for number in range(300):
