@@ -258,14 +258,14 @@ class GlobalState:
         With ``wipe`` their state is deleted.
         """
         errors: list[Exception] = []
-        closing = [callback for callbacks in self._state.callbacks.at_close.values() for callback in callbacks]
+        closing = [callback for callbacks in self._state.close_callbacks.values() for callback in callbacks]
         for close in (*closing, *(store.close for store in self._stores.values())):
             try:
                 with self._lock:  # somebody may be reading
                     close()
             except Exception as error:
                 errors.append(error)
-        for done in (self._state.callbacks.at_close, self._state.callbacks.at_init, self._state.stores):
+        for done in (self._state.close_callbacks, self._state.init_callbacks, self._state.stores):
             done.clear()
         for kept in (self._stores, self._views, self._feeds, self.offsets):
             kept.clear()
@@ -380,7 +380,7 @@ class GlobalState:
             decode_key, decode_value = source_decoders(plan.source, plan.topic, self._state)
             store = self._stores[plan.store.name]
             self._feeds[plan.topic] = _Feed(plan, store, operator.build(context), decode_key, decode_value)
-        for name, callbacks in self._state.callbacks.at_init.items():
+        for name, callbacks in self._state.init_callbacks.items():
             self._state.current.raw = (None, self._state.clock.now_ms(), ())
             for callback in callbacks:
                 try:

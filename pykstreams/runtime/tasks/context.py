@@ -66,14 +66,6 @@ def describe_record(raw: tuple[Any, int, Headers]) -> RecordContext:
 
 
 @dataclass(slots=True)
-class NodeCallbacks:
-    """What operators have asked to be called, by node."""
-
-    at_init: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
-    at_close: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
 class TaskState:
     """The state that the parts of one task share while it runs."""
 
@@ -99,7 +91,8 @@ class TaskState:
     """One slot, so that whoever reads it sees the loop over records write it."""
     commit_requested: bool = False
     input_watch: InputWatch = field(init=False)
-    callbacks: NodeCallbacks = field(default_factory=NodeCallbacks)
+    init_callbacks: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
+    close_callbacks: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
 
     def flush_caches(self) -> None:
         """Flushes every cache, also after an error; raises the first (``ProcessorStateManager.flushCache``, 4.3.1)."""
@@ -323,11 +316,11 @@ class NodeContext:
 
     def on_init(self, callback: Callable[[], None]) -> None:
         """Runs the callback when every node is built."""
-        self._task.callbacks.at_init.setdefault(self.node, []).append(callback)
+        self._task.init_callbacks.setdefault(self.node, []).append(callback)
 
     def on_close(self, callback: Callable[[], None]) -> None:
         """Runs the callback when the task closes."""
-        self._task.callbacks.at_close.setdefault(self.node, []).append(callback)
+        self._task.close_callbacks.setdefault(self.node, []).append(callback)
 
 
 class TaskStoreContext:

@@ -262,7 +262,7 @@ class Worker:
 
     def revoked(self, tasks: frozenset[TaskId]) -> None:
         """Commits and suspends tasks that are going to another worker; runs inside the rebalance."""
-        with self._metrics.rebalances.revoking():
+        with self._metrics.revoking():
             self._revoke(tasks)
 
     def _revoke(self, tasks: frozenset[TaskId]) -> None:
@@ -286,12 +286,12 @@ class Worker:
             parts.topic_watch.check()
         change = parts.membership.poll()
         if isinstance(change, Lost):
-            with self._metrics.rebalances.assigning(lost=True):
+            with self._metrics.assigning(lost=True):
                 self._start_over(None)
                 tasks.want(frozenset())
                 parts.membership.ack(change)
         elif change is not None:
-            with self._metrics.rebalances.assigning():
+            with self._metrics.assigning():
                 self._life.assign()
                 if change.layout is not self._layout:
                     self._adapt(change.layout)

@@ -102,7 +102,10 @@ class RocksDbEngine:
         self._name = name
         self._prefix_bytes = prefix_bytes
         self._read_only = read_only
-        self._scan_options = _ScanOptions(prefix_bytes)
+        self._all_keys, self._one_prefix = ReadOptions(), ReadOptions()
+        if prefix_bytes is not None:
+            self._all_keys.set_total_order_seek(True)
+            self._one_prefix.set_prefix_same_as_start(True)
         self._db: Rdict | None = None
         self._loading = False
         self._loaded = _Loaded()
@@ -162,9 +165,9 @@ class RocksDbEngine:
         self.end_load()
         db = self._opened_db()
         if reverse:
-            found = db.items(backwards=True, from_key=cast("bytes", upper), read_opt=self._scan_options.all_keys)
+            found = db.items(backwards=True, from_key=cast("bytes", upper), read_opt=self._all_keys)
             return self._closed_with_store(self._downwards(cast("Iterator[Row]", found), lower, upper))
-        bounds = self._scan_options.between(lower, upper)  # must outlive the iterators, which read the bound in it
+        bounds = self._bounds(lower, upper)  # must outlive the iterators, which read the bound in it
         begin = db.iter(bounds)
         begin.seek_to_first() if lower is None else begin.seek(lower)
         valid, key, value, advance = begin.valid, begin.key, begin.value, begin.next
@@ -186,7 +189,7 @@ class RocksDbEngine:
                 return
             if upper is None or last < upper:
                 yield row
-        end = self._opened_db().iter(self._scan_options.all_keys)
+        end = self._opened_db().iter(self._all_keys)
         end.seek_to_last() if last is None else end.seek_for_prev(last)
         if end.valid():
             end.prev()
@@ -216,6 +219,19 @@ class RocksDbEngine:
             end.status()
         except Exception as error:  # rocksdict raises plain Exception
             raise self._failed("read", error) from error
+
+    def _bounds(self, lower: bytes | None, upper: bytes | None) -> ReadOptions:
+        """The end of a scan upwards; its lower bound is where it starts (rocksdict sets the upper one in its place)."""
+        if upper is None:
+            return self._all_keys
+        width = self._prefix_bytes
+        if lower is not None and len(lower) == width and prefix_end(lower) == upper:
+            return self._one_prefix
+        bounded = ReadOptions()
+        bounded.set_iterate_upper_bound(upper)
+        if width is not None:
+            bounded.set_total_order_seek(True)
+        return bounded
 
     def _closed_with_store(self, rows: Iterator[Row]) -> Iterator[Row]:
         """Takes a generator: closing one drops the iterator in it, which would keep the files open."""
@@ -343,32 +359,6 @@ class RocksDbEngine:
         if isinstance(error, DbClosedError):
             return InvalidStateStoreError(f"store {self._name!r} is not open; ask the context for the store again")
         return self._place.failed(what, error, _CURE)
-
-
-class _ScanOptions:
-    """The options of scans of a store whose prefixes have so many bytes; ``None`` where it looks for no prefixes."""
-
-    def __init__(self, prefix_bytes: int | None) -> None:
-        self._prefix_bytes = prefix_bytes
-        self._one_prefix = ReadOptions()
-        self.all_keys = ReadOptions()
-        """For scans without an upper bound, and downwards."""
-        if prefix_bytes is not None:
-            self.all_keys.set_total_order_seek(True)
-            self._one_prefix.set_prefix_same_as_start(True)
-
-    def between(self, lower: bytes | None, upper: bytes | None) -> ReadOptions:
-        """The end of a scan upwards; its lower bound is where it starts (rocksdict sets the upper one in its place)."""
-        if upper is None:
-            return self.all_keys
-        width = self._prefix_bytes
-        if lower is not None and len(lower) == width and prefix_end(lower) == upper:
-            return self._one_prefix
-        bounded = ReadOptions()
-        bounded.set_iterate_upper_bound(upper)
-        if width is not None:
-            bounded.set_total_order_seek(True)
-        return bounded
 
 
 @dataclass(slots=True)

@@ -207,7 +207,7 @@ def test_processor_of_a_user_is_run_like_an_operator() -> None:
     compiled = CompiledPlan(
         source("SOURCE", "in", children=("NODE",)), node("NODE", ForwardRecord, "SINK"), sink("SINK", "out")
     )
-    for callback in compiled.state.callbacks.at_init["NODE"]:
+    for callback in compiled.state.init_callbacks["NODE"]:
         callback()
 
     compiled.feed("a")
