@@ -258,15 +258,16 @@ class GlobalState:
         With ``wipe`` their state is deleted.
         """
         errors: list[Exception] = []
-        closing = [callback for callbacks in self._state.close_callbacks.values() for callback in callbacks]
+        at_close = self._state.callbacks.at_close(self._nodes)
+        closing = [callback for _, callbacks in at_close for callback in callbacks]
         for close in (*closing, *(store.close for store in self._stores.values())):
             try:
                 with self._lock:  # somebody may be reading
                     close()
             except Exception as error:
                 errors.append(error)
-        for done in (self._state.close_callbacks, self._state.init_callbacks, self._state.stores):
-            done.clear()
+        self._state.callbacks.clear()
+        self._state.stores.clear()
         for kept in (self._stores, self._views, self._feeds, self.offsets):
             kept.clear()
         if wipe:
@@ -289,6 +290,10 @@ class GlobalState:
             f"{said}; correct it, or set processing.exception.handler and "
             "processing.exception.handler.global.enabled to go on without such records"
         )
+
+    @property
+    def _nodes(self) -> list[str]:
+        return [plan.processor.name for plan in self._plans]
 
     def _took(self, message: RecordMessage, count: int) -> None:
         self.offsets[TopicPartition(message.topic(), message.partition())] = message.offset() + 1
@@ -380,7 +385,7 @@ class GlobalState:
             decode_key, decode_value = source_decoders(plan.source, plan.topic, self._state)
             store = self._stores[plan.store.name]
             self._feeds[plan.topic] = _Feed(plan, store, operator.build(context), decode_key, decode_value)
-        for name, callbacks in self._state.init_callbacks.items():
+        for name, callbacks in self._state.callbacks.at_init(self._nodes):
             self._state.current.raw = (None, self._state.clock.now_ms(), ())
             for callback in callbacks:
                 try:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from typing import Final, Protocol
 
 from pykstreams.core.clock import Clock
@@ -70,9 +69,6 @@ class ThreadMetrics:
         self._punctuate_ratio = self._noted(built_in.PUNCTUATE_RATIO)
         self._commit, self._commit_latency = self._noted(built_in.COMMIT), self._noted(built_in.COMMIT_LATENCY)
         self._commit_ratio = self._noted(built_in.COMMIT_RATIO)
-        self._assigned = metrics.sensor(built_in.TASKS_ASSIGNED)
-        self._revoked = metrics.sensor(built_in.TASKS_REVOKED)
-        self._lost = metrics.sensor(built_in.TASKS_LOST)
         self._blocked_s = 0.0
         self._flush_at = clock.monotonic()
         metrics.add_gauge(built_in.BLOCKED_TIME, lambda: self._blocked_s * 1e9)
@@ -117,18 +113,6 @@ class ThreadMetrics:
         self._commit_ratio.add(seconds)
         self._blocked_s += seconds
 
-    @contextmanager
-    def assigning(self, *, lost: bool = False) -> Iterator[None]:
-        """Measures how long it takes to take up an assignment, or to give up everything."""
-        with self._timed(self._lost if lost else self._assigned):
-            yield
-
-    @contextmanager
-    def revoking(self) -> Iterator[None]:
-        """Measures how long the last commit of tasks that leave takes."""
-        with self._timed(self._revoked):
-            yield
-
     def turn_ended(self, tasks: Callable[[], Collection[MeasuredTask]]) -> None:
         """Hands everything to the sensors, those of the running tasks, too, if it is time."""
         now = self._clock.monotonic()
@@ -151,14 +135,6 @@ class ThreadMetrics:
         made = _Noted(self._metrics, spec)
         self._all.append(made)
         return made
-
-    @contextmanager
-    def _timed(self, sensor: Sensor) -> Iterator[None]:
-        began = self._clock.monotonic()
-        try:
-            yield
-        finally:
-            sensor.record((self._clock.monotonic() - began) * 1000)
 
 
 class TaskCounts:

@@ -35,6 +35,7 @@ from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.runtime.tasks.in_flight import InFlight
 from pykstreams.runtime.tasks.input_watch import InputWatch
+from pykstreams.runtime.tasks.node_callbacks import NodeCallbacks
 from pykstreams.runtime.tasks.offset_metadata import UNKNOWN_TIME, ProcessorMetadata
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue, Schedule
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -91,8 +92,7 @@ class TaskState:
     """One slot, so that whoever reads it sees the loop over records write it."""
     commit_requested: bool = False
     input_watch: InputWatch = field(init=False)
-    init_callbacks: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
-    close_callbacks: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
+    callbacks: NodeCallbacks = field(default_factory=NodeCallbacks)
 
     def flush_caches(self) -> None:
         """Flushes every cache, also after an error; raises the first (``ProcessorStateManager.flushCache``, 4.3.1)."""
@@ -316,11 +316,11 @@ class NodeContext:
 
     def on_init(self, callback: Callable[[], None]) -> None:
         """Runs the callback when every node is built."""
-        self._task.init_callbacks.setdefault(self.node, []).append(callback)
+        self._task.callbacks.on_init(self.node, callback)
 
     def on_close(self, callback: Callable[[], None]) -> None:
         """Runs the callback when the task closes."""
-        self._task.close_callbacks.setdefault(self.node, []).append(callback)
+        self._task.callbacks.on_close(self.node, callback)
 
 
 class TaskStoreContext:

@@ -438,7 +438,7 @@ class Task:
 
     def _close(self) -> None:
         errors: list[Exception] = []
-        for name, callbacks in _in_order(self._plan, self._state.close_callbacks):
+        for name, callbacks in self._state.callbacks.at_close(self._plan.nodes):
             for callback in callbacks:
                 try:
                     callback()
@@ -447,7 +447,7 @@ class Task:
         for name, failure in self._stores.close().items():
             known = isinstance(failure, StreamsError)
             errors.append(failure if known else self._node_error(f"store {name!r}", "close", failure))
-        self._state.close_callbacks.clear()
+        self._state.callbacks.clear()
         self._state.stream_schedules.clear()
         self._state.wall_clock_schedules.clear()
         self._state.collector.forget(self.id)
@@ -583,7 +583,7 @@ class Task:
     def _run_init(self) -> None:
         state = self._state
         state.current.raw = (None, state.clock.now_ms(), ())
-        for name, callbacks in _in_order(self._plan, state.init_callbacks):
+        for name, callbacks in state.callbacks.at_init(self._plan.nodes):
             for callback in callbacks:
                 try:
                     callback()
@@ -608,9 +608,3 @@ class Task:
 def _cause(error: BaseException) -> BaseException | None:
     """The cause of the error that is raised in place of this one: itself, unless it is raised unchanged."""
     return error if isinstance(error, Exception) and not isinstance(error, StreamsError) else error.__cause__
-
-
-def _in_order(
-    plan: SubtopologyPlan, callbacks: Mapping[str, list[Callable[[], None]]]
-) -> list[tuple[str, list[Callable[[], None]]]]:
-    return [(name, callbacks[name]) for name in plan.nodes if name in callbacks]

@@ -29,6 +29,7 @@ from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.membership.membership import Lost, Membership
+from pykstreams.runtime.metrics.rebalance_metrics import RebalanceMetrics
 from pykstreams.runtime.metrics.thread_metrics import ThreadMetrics
 from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.swap.generation import Generation
@@ -161,6 +162,7 @@ class Worker:
         self._standing = GroupStanding(parts.membership, clock, session_timeout_ms)
         self._turns = Turns(clock, self._standing)
         self._metrics = ThreadMetrics(parts.metrics, clock)
+        self._rebalances = RebalanceMetrics(parts.metrics, clock)
         self._summary = WorkSummary(name, clock, config.log_summary_interval_ms)
         self._feed = Feed(
             parts.reader,
@@ -262,7 +264,7 @@ class Worker:
 
     def revoked(self, tasks: frozenset[TaskId]) -> None:
         """Commits and suspends tasks that are going to another worker; runs inside the rebalance."""
-        with self._metrics.revoking():
+        with self._rebalances.revoking():
             self._revoke(tasks)
 
     def _revoke(self, tasks: frozenset[TaskId]) -> None:
@@ -286,12 +288,12 @@ class Worker:
             parts.topic_watch.check()
         change = parts.membership.poll()
         if isinstance(change, Lost):
-            with self._metrics.assigning(lost=True):
+            with self._rebalances.assigning(lost=True):
                 self._start_over(None)
                 tasks.want(frozenset())
                 parts.membership.ack(change)
         elif change is not None:
-            with self._metrics.assigning():
+            with self._rebalances.assigning():
                 self._life.assign()
                 if change.layout is not self._layout:
                     self._adapt(change.layout)

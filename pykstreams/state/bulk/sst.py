@@ -1,8 +1,8 @@
 """Writes sorted rows of an engine to files that a database takes over as they are.
 
 They get the options of the store: files that are taken over stay as they were written, bloom filters and blocks
-included. Memory is that of a few blocks, whatever is written. The other module that imports ``rocksdict`` is
-``engines/rocksdb.py``.
+included. Memory is that of a few blocks, whatever is written. The other modules that import ``rocksdict`` are
+those of the engine, ``engines/rocksdb.py``.
 
 Invariant: within one ``SstFiles`` keys ascend over all files, and a file that ``finish`` gives is on the disk.
 """

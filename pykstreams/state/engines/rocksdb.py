@@ -1,12 +1,9 @@
-"""RocksDB: the durable engine, and the module that imports ``rocksdict`` (``bulk/sst.py`` writes files for it).
+"""RocksDB: the durable engine. Its own modules are all that import ``rocksdict``, apart from ``bulk/sst.py``, which
+writes files for it.
 
 Invariant: rows and their offset lie in two column families, are written in one batch and reach the disk together
 (atomic flush). There is no write-ahead log: what a crash takes away is read again from the changelog, from the offset
 on that was kept.
-
-A scan is ended by RocksDB at its upper bound, so that it reads no block, and walks over no deleted rows, beyond it. A
-store with a prefix extractor (``prefix_bytes``) looks for keys of one prefix in those files only whose bloom filters
-know it; every other scan of it is made to heed the order of all keys, without which RocksDB leaves rows out.
 
 While much is restored whose keys come in no order, rows are collected unsorted and sorted when they are flushed, on a
 thread of RocksDB: writing a row then takes a seventh of the time (0.3 us against 2). ``end_load``, or else the first
@@ -15,40 +12,36 @@ read, goes back to the usual sorted buffers. Where keys rise, those take the row
 
 from __future__ import annotations
 
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from rocksdict import (
     AccessType,
     BlockBasedOptions,
     ColumnFamily,
-    DbClosedError,
     Env,
     IngestExternalFileOptions,
     MemtableFactory,
     Options,
     Rdict,
-    RdictIter,
-    ReadOptions,
     SliceTransform,
     WriteBatch,
     WriteOptions,
 )
 
-from pykstreams.core.errors import InvalidStateStoreError, StreamsError
 from pykstreams.core.metrics import RecordingLevel
 from pykstreams.state.engines.checkpoint import decode_offset, encode_offset
 from pykstreams.state.engines.flushed_offset import FlushedOffset
-from pykstreams.state.engines.rocksdb_errors import EnginePlace
+from pykstreams.state.engines.rocksdb_errors import EnginePlace, not_open
 from pykstreams.state.engines.rocksdb_memory import BLOCK_BYTES, EngineMemory, engine_memory
+from pykstreams.state.engines.rocksdb_scans import RocksDbScans
 from pykstreams.state.engines.transactional import Range
-from pykstreams.state.interfaces.engine import Row, Write, after, prefix_end
+from pykstreams.state.interfaces.engine import Row, Write
 from pykstreams.state.interfaces.store import StoreContext
 
 if TYPE_CHECKING:
@@ -67,15 +60,10 @@ _WAITING: Final = ("rocksdb.num-entries-active-mem-table", "rocksdb.num-entries-
 """In this order: an entry that goes from the first to the second meanwhile counts twice, and never not at all."""
 _LOAD_FROM_ROWS: Final = 20_000  # from so many restored rows on, opening twice pays where keys come in no order
 _STEPS_BACK: Final = 1 / 8  # of the batches; keys that step back more often come in no order
-_ROWS_AT_ONCE: Final = 32  # a scan of fewer rows leaves no iterator open
 
 _CURE_OF_OPEN: Final = (
     "If another process has it open, stop that one; if the files are damaged, delete the folder, and the store is "
     "restored from its changelog"
-)
-_CURE: Final = (
-    "Look at the disk (space, permissions); when the files are damaged, stop the worker and delete the folder, and the "
-    "store is restored from its changelog"
 )
 
 
@@ -102,15 +90,11 @@ class RocksDbEngine:
         self._name = name
         self._prefix_bytes = prefix_bytes
         self._read_only = read_only
-        self._all_keys, self._one_prefix = ReadOptions(), ReadOptions()
-        if prefix_bytes is not None:
-            self._all_keys.set_total_order_seek(True)
-            self._one_prefix.set_prefix_same_as_start(True)
         self._db: Rdict | None = None
         self._loading = False
         self._loaded = _Loaded()
         self._get: Callable[[bytes], bytes | None]
-        self._scans: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._scans: RocksDbScans | None = None
 
     def open(self, context: StoreContext) -> None:
         if self._db is not None:
@@ -148,7 +132,7 @@ class RocksDbEngine:
         without_log.disable_wal = True  # type: ignore[method-assign, assignment]  # a property, whatever its stub says
         db.set_write_options(without_log)
         self._db, self._without_log = db, without_log
-        self._rows: ColumnFamily = db.get_column_family_handle(_ROWS)
+        self._scans = RocksDbScans(db, self._prefix_bytes, self._place)
         self._offsets: ColumnFamily = db.get_column_family_handle(_OFFSETS)
         self._offset_rows = db.get_column_family(_OFFSETS)
         self._offset_rows.set_write_options(without_log)
@@ -159,84 +143,14 @@ class RocksDbEngine:
         try:
             return self._get(key)
         except Exception as error:  # rocksdict raises plain Exception
-            raise self._failed("read", error) from error
+            raise self._place.failed("read", error) from error
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         self.end_load()
-        db = self._opened_db()
-        if reverse:
-            found = db.items(backwards=True, from_key=cast("bytes", upper), read_opt=self._all_keys)
-            return self._closed_with_store(self._downwards(cast("Iterator[Row]", found), lower, upper))
-        bounds = self._bounds(lower, upper)  # must outlive the iterators, which read the bound in it
-        begin = db.iter(bounds)
-        begin.seek_to_first() if lower is None else begin.seek(lower)
-        valid, key, value, advance = begin.valid, begin.key, begin.value, begin.next
-        rows: list[Row] = []
-        while valid():
-            if len(rows) == _ROWS_AT_ONCE:
-                rest = db.items(from_key=key(), read_opt=bounds)
-                return self._closed_with_store(self._first_then(rows, cast("Iterator[Row]", rest), bounds))
-            rows.append((key(), value()))
-            advance()
-        self._check_end(begin)
-        return iter(rows)
-
-    def _downwards(self, rows: Iterator[Row], lower: bytes | None, upper: bytes | None) -> Iterator[Row]:
-        last = upper
-        for row in rows:
-            last = row[0]
-            if lower is not None and last < lower:
-                return
-            if upper is None or last < upper:
-                yield row
-        end = self._opened_db().iter(self._all_keys)
-        end.seek_to_last() if last is None else end.seek_for_prev(last)
-        if end.valid():
-            end.prev()
-        self._check_end(end)
-
-    def _first_then(self, first: list[Row], rest: Iterator[Row], bounds: ReadOptions) -> Iterator[Row]:
-        """Goes on behind the first rows; ``bounds`` must be kept until ``rest`` has gone.
-
-        Freed before, its memory would be read all the same, and a scan would end anywhere, or not at all
-        (``test_scan_ends_at_its_bound_whatever_memory_is_used_meanwhile``).
-        """
-        yield from first
-        last = first[-1]
-        for last in rest:
-            yield last
-        end = self._opened_db().iter(bounds)
-        end.seek(after(last[0]))
-        self._check_end(end)
-
-    def _check_end(self, end: RdictIter) -> None:
-        """Makes sure that an iterator is at the end of its rows, and not in front of one that cannot be read.
-
-        It is not valid in either case; its status shows it. Iterators over items do not show theirs, so behind the last
-        item another one looks at the same place.
-        """
-        try:
-            end.status()
-        except Exception as error:  # rocksdict raises plain Exception
-            raise self._failed("read", error) from error
-
-    def _bounds(self, lower: bytes | None, upper: bytes | None) -> ReadOptions:
-        """The end of a scan upwards; its lower bound is where it starts (rocksdict sets the upper one in its place)."""
-        if upper is None:
-            return self._all_keys
-        width = self._prefix_bytes
-        if lower is not None and len(lower) == width and prefix_end(lower) == upper:
-            return self._one_prefix
-        bounded = ReadOptions()
-        bounded.set_iterate_upper_bound(upper)
-        if width is not None:
-            bounded.set_total_order_seek(True)
-        return bounded
-
-    def _closed_with_store(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Takes a generator: closing one drops the iterator in it, which would keep the files open."""
-        self._scans.add(rows)
-        return rows
+        scans = self._scans
+        if scans is None:
+            raise not_open(self._name)
+        return scans.between(lower, upper, reverse)
 
     def load(self, rows: Iterable[Write]) -> None:
         if not self._loading and self._loaded.in_no_order():
@@ -272,7 +186,7 @@ class RocksDbEngine:
                 db.flush()
             db.write(batch, self._without_log)
         except Exception as error:  # rocksdict raises plain Exception
-            raise self._failed("written", error) from error
+            raise self._place.failed("written", error) from error
         if offset is not None:
             self._flushed.write(offset)
         return count, key
@@ -287,7 +201,7 @@ class RocksDbEngine:
         try:
             self._opened_db().ingest_external_file([str(file) for file in files], options)
         except Exception as error:  # rocksdict raises plain Exception
-            raise self._failed("written", error) from error
+            raise self._place.failed("written", error) from error
 
     def committed_offset(self) -> int | None:
         self.end_load()
@@ -295,7 +209,7 @@ class RocksDbEngine:
         try:
             record = self._offset_rows.get(_OFFSET_KEY)
         except Exception as error:  # rocksdict raises plain Exception
-            raise self._failed("read", error) from error
+            raise self._place.failed("read", error) from error
         return None if record is None else decode_offset(record, self._place)
 
     def flushed_offset(self) -> int | None:
@@ -321,18 +235,18 @@ class RocksDbEngine:
 
     def close(self) -> None:
         db, self._db = self._db, None
-        if db is None:
+        scans, self._scans = self._scans, None
+        if db is None or scans is None:
             return
-        for rows in list(self._scans):
-            rows.close()
+        scans.close()
         offsets = self._offset_rows
-        del self._rows, self._offsets, self._offset_rows
+        del self._offsets, self._offset_rows
         try:
             with ExitStack() as stack:  # both, whatever one of them raises: the rows last
                 stack.callback(db.close)
                 stack.callback(offsets.close)
         except Exception as error:  # rocksdict raises plain Exception
-            raise self._failed("closed", error) from error
+            raise self._place.failed("closed", error) from error
         finally:
             self._release()
 
@@ -345,20 +259,15 @@ class RocksDbEngine:
         try:
             db.flush()
         except Exception as error:  # rocksdict raises plain Exception
-            raise self._failed("written", error) from error
+            raise self._place.failed("written", error) from error
         self.close()
         self._flushed.flush()
         self._open(self._path, loading=loading)
 
     def _opened_db(self) -> Rdict:
         if self._db is None:
-            raise InvalidStateStoreError(f"store {self._name!r} is not open; ask the context for the store again")
+            raise not_open(self._name)
         return self._db
-
-    def _failed(self, what: str, error: Exception) -> StreamsError:
-        if isinstance(error, DbClosedError):
-            return InvalidStateStoreError(f"store {self._name!r} is not open; ask the context for the store again")
-        return self._place.failed(what, error, _CURE)
 
 
 @dataclass(slots=True)

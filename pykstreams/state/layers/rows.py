@@ -119,7 +119,7 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, name: str) -> Rows:
 
     The entry read last is kept at hand: what is put next mostly has the very same key object.
     """
-    encode_key, encode_row, decode_row = codec.encode_key, codec.encoder(), codec.decoder()
+    encode_key, decode_row = codec.encode_key, codec.decoder()
     find, cached, keep_in, keep_new = cache.finder(), cache.cached, cache.keeper(), cache.new_keeper()
     put, packed_of = cache.put, cache.packed
     immutable = IMMUTABLE
@@ -159,17 +159,12 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, name: str) -> Rows:
         packed = entry.packed
         return None if packed is None else decode_row(packed)
 
-    def put_row(key: object, value: object, timestamp: int) -> bool:
-        if value.__class__ in immutable:
-            return keep_row(key, value, timestamp)
-        if key is None:
-            raise null_key(name)
-        put(encode_key(key, ()), encode_row(value, timestamp))
-        return True
-
     def keep_row(key: object, value: object, timestamp: int) -> bool:
         if value is None:
-            return put_row(key, None, timestamp)
+            if key is None:
+                raise null_key(name)
+            put(encode_key(key, ()), None)
+            return True
         if key is last_key and last_entry.live:
             keep_in(last_entry, value, timestamp)
             return True
@@ -183,7 +178,22 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, name: str) -> Rows:
             keep_in(entry, value, timestamp)
         return True
 
-    return Rows(get_row, put_row, take_row, keep_row)
+    return Rows(get_row, _row_putter(cache, codec, name, keep_row), take_row, keep_row)
+
+
+def _row_putter(cache: CachingStore, codec: RowCodec, name: str, keep_row: PutRow) -> PutRow:
+    """Makes ``put_row``: values that cannot change are kept as objects, all others as bytes at once."""
+    encode_key, encode_row, put, immutable = codec.encode_key, codec.encoder(), cache.put, IMMUTABLE
+
+    def put_row(key: object, value: object, timestamp: int) -> bool:
+        if value.__class__ in immutable:
+            return keep_row(key, value, timestamp)
+        if key is None:
+            raise null_key(name)
+        put(encode_key(key, ()), encode_row(value, timestamp))
+        return True
+
+    return put_row
 
 
 def null_key(store: str) -> TypeError:

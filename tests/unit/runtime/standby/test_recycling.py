@@ -331,7 +331,7 @@ def test_a_task_whose_processors_cannot_be_closed_is_opened_anew_as_a_standby(
     def fails() -> None:
         raise ValueError("broken")
 
-    task._state.close_callbacks["KSTREAM-SOURCE-0000000000"] = [fails]
+    task._state.callbacks.on_close("KSTREAM-SOURCE-0000000000", fails)
     process.assign_standby(TASK)
     process.begun.offsets.clear()
     process.updater.close(task)

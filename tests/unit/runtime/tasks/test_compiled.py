@@ -207,8 +207,8 @@ def test_processor_of_a_user_is_run_like_an_operator() -> None:
     compiled = CompiledPlan(
         source("SOURCE", "in", children=("NODE",)), node("NODE", ForwardRecord, "SINK"), sink("SINK", "out")
     )
-    for callback in compiled.state.init_callbacks["NODE"]:
-        callback()
+    ((_, (init,)),) = compiled.state.callbacks.at_init(["NODE"])
+    init()
 
     compiled.feed("a")
 

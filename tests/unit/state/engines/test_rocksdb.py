@@ -541,22 +541,6 @@ def test_closed_engine_is_not_open(context: Context) -> None:
             call()
 
 
-@pytest.mark.parametrize("prefix_bytes", [None, 2, 3])
-def test_scan_ends_at_its_bound_whatever_memory_is_used_meanwhile(context: Context, prefix_bytes: int | None) -> None:
-    """The iterator reads its bound where the options of the scan lie, which must not be given back before."""
-    engine = RocksDbEngine("bounded", prefix_bytes)
-    engine.open(context)
-    engine.write_batch([(b"%02d-%03d" % divmod(number, 100), b"x") for number in range(1000)], 1)
-    for _ in range(20):
-        for number in range(9):
-            scans = [engine.scan(b"%02d" % first, b"%02d" % (first + 1), False) for first in (number, number + 1)]
-            filled = [bytes((fill,)) * size for size in range(1, 64) for fill in (0, 255)]
-
-            assert [len(list(scan)) for scan in scans] == [100, 100]
-            del filled
-    engine.close()
-
-
 def test_timestamped_store_over_a_plain_supplier_forgets_timestamps(context: Context) -> None:
     store = Stores.timestamped_key_value_store_builder(
         Stores.persistent_key_value_store("plain"), *_text_and_json(), logging=False

@@ -70,6 +70,7 @@ def test_null_keys_are_refused(kind: Kind, context: Context) -> None:
         lambda: store.take_row(None),
         lambda: store.put_row(None, 1, 1),
         lambda: store.keep_row(None, 1, 1),
+        lambda: store.keep_row(None, None, 1),
     ]
 
     for call in calls:
