@@ -47,11 +47,15 @@ class Serving:
             return
         if (self.certificate is None) != (self.key is None):
             raise click.UsageError("--http-tls-cert and --http-tls-key belong together; give both")
-        from pykstreams.http.options import Address, stale_ms
-
+        try:
+            from pykstreams.http.options import Address, stale_ms
+            from pykstreams.http.server import check_tls
+        except ImportError as error:  # it says what to install
+            raise ConfigError(f"--http cannot be served: {error}") from error
         Address.parse(self.address)
         stale_ms(self.stale)
         self.token()
+        check_tls(self.certificate, self.key)
 
     def arguments(self) -> list[str]:
         """The same as options of a worker process."""

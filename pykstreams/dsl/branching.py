@@ -53,7 +53,7 @@ class BranchedKStream(Generic[K, V]):
         self._prefix = place.graph.namer.named(name, "KSTREAM-BRANCH-")
         self._predicates: list[Predicate[K, V] | None] = []
         self._names: list[str] = []
-        self._branches: dict[str, KStream[K, V]] = {}
+        self._branches: _Branches[K, V] = _Branches()
         self._node = OperatorNode(self._prefix, self._operator)
         place.graph.add(self._node, place.node)
 
@@ -93,3 +93,11 @@ class BranchedKStream(Generic[K, V]):
         result = stream if options.function is None else options.function(stream)
         if result is not None:
             self._branches[name] = result
+
+
+class _Branches(dict[str, "KStream[K, V]"], Generic[K, V]):
+    """The branches by name; an error for a name that none has tells those that there are."""
+
+    def __missing__(self, name: str) -> KStream[K, V]:
+        known = ", ".join(map(repr, self)) or "none"
+        raise KeyError(f"no branch is called {name!r}; there are {known}: each name begins with that of split")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Mapping
+from typing import Final
 from urllib.parse import parse_qsl
 
 import orjson
@@ -27,6 +28,9 @@ from pykstreams.http.served_application import ServedApplication
 from pykstreams.http.store_routes import STORE_ROUTES, StoreRoute
 from pykstreams.runtime.queries.catalog import StoreDescription
 from pykstreams.runtime.queries.metadata import StreamsMetadata
+
+_SHOWN: Final = 200
+"""How much of a path that leads nowhere is told."""
 
 MetricsText = Callable[[], tuple[bytes, str]]
 """Returns the metrics as a body and its content type."""
@@ -150,7 +154,8 @@ class Answers:
                 self._check_token(request)
             query = parse_qsl(request.query, keep_blank_values=True) if request.query else ()
             return route, Given(request.path, found.groupdict(), query, route.parameters)
-        raise ProblemError("not-found", f"there is nothing at {request.path!r}; /openapi.json tells what there is")
+        path = request.path if len(request.path) <= _SHOWN else f"{request.path[:_SHOWN]}..."
+        raise ProblemError("not-found", f"there is nothing at {path!r}; /openapi.json tells what there is")
 
     def _check_token(self, request: HttpRequest) -> None:
         if self._token is None:

@@ -1,4 +1,4 @@
-"""What the two processes write to each other: frames, each of which is one message.
+"""The messages between the two processes: frames, each of which is one message.
 
 A frame is its length in four bytes, a line of JSON, ``[kind, content]``, and what the content says follows it: the
 bodies of answers are sent as they are.

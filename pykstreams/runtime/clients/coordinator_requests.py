@@ -299,7 +299,8 @@ class _Connections:
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._net = NetworkSelector(client_id=settings["client_id"])
-        self._manager = _Manager(self._net, **settings)
+        # for requests of the manager itself, such as the one after a bootstrap, which heed no other limit
+        self._manager = _Manager(self._net, **{**settings, "request_timeout_ms": _BOOTSTRAP_S * 1000})
         self._coordinator: Any = None
         self._is_closed = False
 

@@ -15,7 +15,7 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterError, MissingSinkTopicError, MissingSourceTopicError, StreamsError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.admin import TOOL_PATIENCE_S, ClusterAdmin
 from pykstreams.runtime.clients.group_consumer import GroupConsumer
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.clients.producer import WorkerProducer
@@ -47,9 +47,9 @@ class Letters:
 
     @classmethod
     def of(cls, config: StreamsConfig, topic: str) -> Letters:
-        """Looks; ``MissingSourceTopicError`` when there is no such topic."""
+        """Looks; ``MissingSourceTopicError`` when there is no such topic, ``ClusterError`` when nobody answers soon."""
         admin = ClusterAdmin.open(config.client_supplier, config, f"{config.application_id}-admin", SystemClock())
-        admin.wait_until_reachable()
+        admin.wait_until_reachable(at_most_s=TOOL_PATIENCE_S)
         counts = admin.partition_counts()
         if topic not in counts:
             raise MissingSourceTopicError(f"topic {topic!r} does not exist on {admin.bootstrap}; correct its name")

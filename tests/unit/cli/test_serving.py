@@ -65,11 +65,28 @@ def test_options_go_on_to_the_worker_processes(tmp_path: Path) -> None:
         (Serving(":80", stale="often"), "write refuse, allow"),
         (Serving(":80", "missing"), "cannot be read"),
         (Serving(":80", os.devnull), "holds no token"),
+        (Serving(":80", certificate=os.devnull, key=os.devnull), "TLS cannot be served with certificate"),
     ],
 )
 def test_options_that_cannot_work_are_refused_at_the_start(serving: Serving, text: str) -> None:
     with pytest.raises((click.UsageError, ConfigError), match=text):
         serving.check()
+
+
+def test_without_the_extra_it_is_refused_at_the_start_with_what_to_install() -> None:
+    script = """
+import sys
+sys.modules["uvicorn"] = None
+from pykstreams.cli.serving import Serving
+Serving(":80").check()
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)
+    *_, error = found.stderr.strip().splitlines()
+
+    assert error == (
+        "pykstreams.core.errors.ConfigError: --http cannot be served: pykstreams.http needs uvicorn, which is not "
+        "installed; pip install 'pykstreams[http]'"
+    )
 
 
 @pytest.mark.slow

@@ -225,3 +225,13 @@ def test_stores_that_a_supplier_makes_anew_at_each_call_are_added_once() -> None
     stream.process(WithStore, name="p").to("out")
 
     assert "Processor: p (stores: [own])" in str(builder.build().describe())
+
+
+def test_a_branch_that_is_not_there_is_an_error_that_tells_those_that_are() -> None:
+    numbers = StreamsBuilder().stream("numbers", str, int)
+    branches = numbers.split(name="to-").branch(lambda _, number: number > 0, "plus").default_branch("other")
+
+    assert list(branches) == ["to-plus", "to-other"]
+    with pytest.raises(KeyError, match=r"no branch is called 'plus'; there are 'to-plus', 'to-other': each name"):
+        branches["plus"]
+    assert branches.get("plus") is None

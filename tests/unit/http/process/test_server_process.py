@@ -56,10 +56,14 @@ def started(server: HttpServerProcess) -> int:
 
 
 def process_of(server: HttpServerProcess) -> int:
-    """The id of the process that serves, which is the only one below this one."""
+    """The id of the process that serves."""
     until(lambda: get(server.port, "/health/live").status == 200, "it does not start")
-    (found,) = children(os.getpid())
+    (found,) = servers_below(os.getpid())
     return found
+
+
+def servers_below(pid: int) -> list[int]:
+    return [one for one in children(pid) if b"pykstreams.http.process" in Path(f"/proc/{one}/cmdline").read_bytes()]
 
 
 def until(condition: Callable[[], object], what: str) -> None:
@@ -203,8 +207,8 @@ def test_it_ends_when_its_worker_is_killed(tmp_path: Path) -> None:
     try:
         assert worker.stdout is not None
         port = int(worker.stdout.readline())
-        (server,) = children(worker.pid)
         assert get(port, "/health/live").status == 200
+        (server,) = servers_below(worker.pid)
     finally:
         worker.kill()
         worker.communicate()

@@ -62,6 +62,28 @@ def test_a_coordinator_that_says_nothing_has_its_time() -> None:
     assert raised.value.name == "_TIMED_OUT"
 
 
+def greet_only(door: socket.socket, broker: str) -> None:
+    """Passes on what one client says to a broker, and of what that says the first answer only."""
+    host, _, port = broker.rpartition(":")
+    with door.accept()[0] as client, socket.create_connection((host, int(port))) as there:
+        there.sendall(client.recv(1 << 16))
+        client.sendall(there.recv(1 << 16))
+        while client.recv(1 << 16):
+            pass
+
+
+def test_a_broker_that_answers_no_more_after_its_greeting_has_the_time_of_a_bootstrap(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator_requests, "_BOOTSTRAP_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        Thread(target=greet_only, args=(door, cluster.bootstrap_servers), daemon=True).start()
+        coordinator = connected(f"127.0.0.1:{door.getsockname()[1]}", timeout_s=0.3)
+        with pytest.raises(GroupError, match=r"Request timed out after (299|300) ms"):
+            coordinator.heartbeat(MemberOf(1, "me"))
+        coordinator.close()
+
+
 class MovedConnections:
     """A coordinator that has moved: what it answers says so for each partition."""
 
