@@ -9,11 +9,15 @@ if docker info >/dev/null 2>&1; then
   echo "docker: daemon is already running"
 else
   [ "$(id -u)" = 0 ] || { echo "docker: no daemon, and only root can install and start one" >&2; exit 1; }
-  # A daemon that came without what Debian only recommends cannot make its networks.
-  if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null || ! command -v iptables >/dev/null; then
-    export DEBIAN_FRONTEND=noninteractive
+  missing=()
+  if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null; then
     # cgroupfs-mount: without systemd somebody has to mount the cgroup file systems (only a recommendation of docker.io)
-    install=(apt-get install -y -qq --no-install-recommends docker.io iptables cgroupfs-mount)
+    missing+=(docker.io cgroupfs-mount)
+  fi
+  command -v iptables >/dev/null || missing+=(iptables)   # also only recommended; no network of Docker's without it
+  if [ "${#missing[@]}" -gt 0 ]; then
+    export DEBIAN_FRONTEND=noninteractive
+    install=(apt-get install -y -qq --no-install-recommends "${missing[@]}")
     "${install[@]}" >/dev/null || { apt-get update -qq; "${install[@]}" >/dev/null; }
   fi
   if ! docker info >/dev/null 2>&1; then   # the package may have started it
