@@ -10,11 +10,12 @@ import logging
 import signal
 import socket
 import sys
+from typing import cast
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.process.forwarding import Forwarding, LogOfWorker
-from pykstreams.http.process.messages import LOG, Message, Messages, frame
+from pykstreams.http.process.messages import LOG, HowToServe, Message, Messages, frame
 from pykstreams.http.server import HttpServer
 
 
@@ -26,12 +27,11 @@ def main() -> int:
     first = _first(worker)
     if first is None:
         return 0
-    options = HttpOptions(**first.content["options"])
+    how = cast("HowToServe", first.content)
+    options = HttpOptions(**how["options"])  # type: ignore[arg-type]  # of the worker's own options
     forwarding = Forwarding(worker, options)
     try:
-        server = HttpServer(
-            forwarding, listening, options, certificate=first.content["certificate"], key=first.content["key"]
-        )
+        server = HttpServer(forwarding, listening, options, certificate=how["certificate"], key=how["key"])
         server.start()
     except StreamsError as error:
         worker.sendall(frame(LOG, [logging.ERROR, __name__, str(error)]))

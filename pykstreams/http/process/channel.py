@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 from pykstreams.http.answers import Answers
 from pykstreams.http.exchange import HttpAnswer, HttpRequest
@@ -84,7 +84,7 @@ class Channel:
                 for number, request in requests_of(message):
                     self._answers.begin(request, _Reply(self, number), partial(self._later, number, request))
             elif message.kind == LOG:
-                level, name, text = message.content
+                level, name, text = cast("tuple[int, str, str]", message.content)
                 logging.getLogger(name).log(level, "%s", text)
         self.send()
 

@@ -8,7 +8,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from starlette.types import Receive, Scope, Send
 
@@ -114,7 +114,7 @@ class Forwarding(asyncio.Protocol):
 class LogOfWorker(logging.Handler):
     """Has the worker log what this process logs, so that there is one log in one format."""
 
-    def __init__(self, tell: Callable[[str, Any], None]) -> None:
+    def __init__(self, tell: Callable[[str, object], None]) -> None:
         super().__init__(logging.WARNING)
         self._tell = tell
 

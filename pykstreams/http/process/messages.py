@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict, cast
 
 import orjson
 
@@ -28,11 +28,20 @@ CLOSE: Final = "close"
 Numbered = tuple[int, HttpRequest]
 
 
+class HowToServe(TypedDict):
+    """The content of the first message."""
+
+    options: dict[str, object]
+    """The fields of ``HttpOptions``."""
+    certificate: str | None
+    key: str | None
+
+
 class Message(NamedTuple):
     """A message of the other process."""
 
     kind: str
-    content: Any
+    content: object
     """JSON, whose shape its kind decides."""
     rest: bytes
 
@@ -76,7 +85,7 @@ def requests_frame(requests: Sequence[Numbered]) -> bytes:
 
 def requests_of(message: Message) -> Iterator[Numbered]:
     """The requests of a message."""
-    for number, path, query, authorization in message.content:
+    for number, path, query, authorization in cast("list[tuple[int, str, str, str]]", message.content):
         yield number, HttpRequest(path, path, query, authorization)
 
 
@@ -89,6 +98,6 @@ def answers_frame(answers: Sequence[tuple[int, HttpAnswer]]) -> bytes:
 def answers_of(message: Message) -> Iterator[tuple[int, HttpAnswer]]:
     """The answers of a message."""
     begin = 0
-    for number, status, headers, length in message.content:
+    for number, status, headers, length in cast("list[tuple[int, int, dict[str, str], int]]", message.content):
         yield number, HttpAnswer(status, headers, message.rest[begin : begin + length])
         begin += length

@@ -19,7 +19,7 @@ import pykstreams
 from pykstreams.http.asgi import HttpApp
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.process.channel import Channel
-from pykstreams.http.process.messages import CLOSE, SERVE
+from pykstreams.http.process.messages import CLOSE, SERVE, HowToServe
 from pykstreams.http.server import check_tls
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class HttpServerProcess:
         self._app = app
         self._socket = sock
         self._files = certificate, key
-        self._how = {"options": dataclasses.asdict(options), "certificate": certificate, "key": key}
+        self._how = HowToServe(options=dataclasses.asdict(options), certificate=certificate, key=key)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing = asyncio.Event()
         self._thread: threading.Thread | None = None
