@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -242,9 +241,11 @@ class RocksDbEngine:
         offsets = self._offset_rows
         del self._offsets, self._offset_rows
         try:
-            with ExitStack() as stack:  # both, whatever one of them raises: the rows last
-                stack.callback(db.close)
-                stack.callback(offsets.close)
+            try:
+                db.close()  # flushes the rows, and nothing else: an offset that is on disk before them would lose them
+                offsets.close()
+            finally:
+                del db, offsets  # the last one that goes closes the database: it flushes both that are left, or none
         except Exception as error:  # rocksdict raises plain Exception
             raise self._place.failed("closed", error) from error
         finally:

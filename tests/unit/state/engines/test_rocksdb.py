@@ -509,6 +509,74 @@ def test_scan_that_ends_before_a_damaged_block_needs_not_read_it(damaged: RocksD
     assert found == (wanted[::-1] if reverse else wanted)
 
 
+def rows_and_offset_after(tmp_path: Path, end: str) -> tuple[int, int | None]:
+    """A child writes 500 rows of 2 kB and the offset 499, and then runs ``end``; what is there afterwards."""
+    child = dedent(
+        """
+        import os, resource, signal
+        from pathlib import Path
+        from pykstreams.state.engines.rocksdb import RocksDbEngine
+        from tests.unit.state.support import Context
+        engine = RocksDbEngine("left")
+        engine.open(Context(Path.cwd()))
+        engine.write_batch([(b"%03d" % number, os.urandom(2000)) for number in range(500)], 499)
+        """
+    ) + dedent(end)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}
+    ended = subprocess.run([sys.executable, "-c", child], env=environment, cwd=tmp_path, timeout=60)
+    assert ended.returncode in (0, -signal.SIGKILL)
+    engine = RocksDbEngine("left")
+    engine.open(Context(tmp_path))
+    left = len(list(engine.scan(None, None, False))), engine.committed_offset()
+    engine.close()
+    return left
+
+
+def test_offset_is_not_kept_where_the_rows_cannot_be_flushed_when_the_store_is_closed(tmp_path: Path) -> None:
+    """The small file of the offset finds room where the rows do not."""
+    left = rows_and_offset_after(
+        tmp_path,
+        """
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, most))
+        try:
+            engine.close()
+        except Exception as error:
+            assert "File too large" in str(error), error
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        engine.open(Context(Path.cwd()))  # it let go of its files
+        engine.close()
+        """,
+    )
+
+    assert left == (0, None)
+
+
+@pytest.mark.parametrize("after", ["_db", "_offset_rows"])
+def test_offset_is_not_ahead_of_the_rows_where_a_process_is_killed_while_it_closes_a_store(
+    tmp_path: Path, after: str
+) -> None:
+    rows, offset = rows_and_offset_after(
+        tmp_path,
+        f"""
+        class Killed:
+            def __init__(self, family):
+                self.close_family = family.close
+
+            def close(self):
+                self.close_family()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        engine.{after} = Killed(engine.{after})
+        engine.close()
+        """,
+    )
+
+    assert rows == 500
+    assert offset == (None if after == "_db" else 499)
+
+
 def test_engine_that_cannot_be_flushed_when_it_closes_lets_go_of_its_files_all_the_same(context: Context) -> None:
     """On a full disk each column family says so; a task that is closed must be able to open again."""
     engine = RocksDbEngine("full")
