@@ -12,6 +12,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from pykstreams.core.handlers import (
+    DeserializationExceptionHandler,
+    ProcessingExceptionHandler,
+    ProductionExceptionHandler,
+)
 from pykstreams.core.settings.types import REQUIRED, Check, Component, ConfigKey, ConfigType, Importance
 
 _BOOLEAN = ConfigType.BOOLEAN
@@ -39,9 +44,24 @@ CLIENT_TAG_PREFIX: Final = "client.tag."
 APP_PREFIX: Final = "app."
 
 SERDE: Final = Component("a serde", ("serializer", "deserializer"), factory=True)
-_DESERIALIZATION_HANDLER = Component("a deserialization exception handler", ("handle_error",), function=True)
-_PROCESSING_HANDLER = Component("a processing exception handler", ("handle_error",), function=True)
-_PRODUCTION_HANDLER = Component("a production exception handler", ("handle_error",))
+_HANDLERS = (DeserializationExceptionHandler, ProcessingExceptionHandler, ProductionExceptionHandler)
+_DESERIALIZATION_HANDLER = Component(
+    "a deserialization exception handler",
+    ("handle_error",),
+    function=True,
+    base=DeserializationExceptionHandler,
+    alike=_HANDLERS,
+)
+_PROCESSING_HANDLER = Component(
+    "a processing exception handler",
+    ("handle_error",),
+    function=True,
+    base=ProcessingExceptionHandler,
+    alike=_HANDLERS,
+)
+_PRODUCTION_HANDLER = Component(
+    "a production exception handler", ("handle_error",), base=ProductionExceptionHandler, alike=_HANDLERS
+)
 _EXTRACTOR = Component("a timestamp extractor", function=True)
 _SUPPLIERS = Component("DSL store suppliers", ("key_value_store",))
 _CLIENTS = Component("a KafkaClientSupplier", ("get_consumer", "get_producer", "get_admin"))

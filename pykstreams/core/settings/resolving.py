@@ -61,14 +61,14 @@ def _check(name: str, value: object, component: Component | None) -> None:
     if component is None:
         if not callable(found) and not name.endswith("logger"):
             raise _wrong(name, value, found, "something that can be called")
+    elif found is not None and not component.accepts(found):
+        raise _wrong(name, value, found, component.what)
     elif isinstance(found, type):
         if (needed := _needed_arguments(found)) is not None:
             raise ConfigError(
                 f"setting {name!r} is {shown(name, value)}, a class that cannot be made without arguments "
                 f"({needed}); give each of them a default, and read settings in configure(configs)"
             )
-    elif found is not None and not component.fits(found) and not (component.factory and callable(found)):
-        raise _wrong(name, value, found, component.what)
 
 
 def _wrong(name: str, value: object, found: object, expected: str) -> ConfigError:

@@ -59,15 +59,21 @@ class Component:
     :param methods: names an object must have; a class is made into an object first.
     :param function: whether a plain callable is the component, too.
     :param factory: whether a callable without these methods is called to give the component.
+    :param base: the class that users derive from.
+    :param alike: classes with the same methods, for other settings; what derives from them alone does not fit.
     """
 
     what: str
     methods: tuple[str, ...] = ()
     function: bool = False
     factory: bool = False
+    base: type = object
+    alike: tuple[type, ...] = ()
 
     def fits(self, value: object) -> bool:
         """Whether an object, that is no class, can be the component."""
+        if self._is_for_another_setting(type(value)):
+            return False
         if self.methods and all(hasattr(value, method) for method in self.methods):
             return True
         return self.function and callable(value)
@@ -76,7 +82,12 @@ class Component:
         """Whether a value given by a user can become the component."""
         if isinstance(value, str):
             return is_reference(value)
-        return isinstance(value, type) or self.fits(value) or (self.factory and callable(value))
+        if isinstance(value, type):
+            return not self._is_for_another_setting(value)
+        return self.fits(value) or (self.factory and callable(value))
+
+    def _is_for_another_setting(self, kind: type) -> bool:
+        return issubclass(kind, self.alike) and not issubclass(kind, self.base)
 
     @property
     def expected(self) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
+from pykstreams.core.handlers import LogAndContinueExceptionHandler, LogAndContinueProcessingExceptionHandler
 from pykstreams.core.timestamps import FailOnInvalidTimestamp
 
 
@@ -58,6 +59,35 @@ def test_a_function_is_a_handler_or_an_extractor_by_itself() -> None:
 
     assert config.deserialization_exception_handler is max
     assert config.default_timestamp_extractor is min
+
+
+class Skips(LogAndContinueExceptionHandler):
+    """A handler for records that cannot be read."""
+
+
+@pytest.mark.parametrize("handler", [Skips, Skips()], ids=["class", "object"])
+@pytest.mark.parametrize("setting", ["processing.exception.handler", "production.exception.handler"])
+def test_a_handler_of_another_kind_is_refused(setting: str, handler: object) -> None:
+    with pytest.raises(ConfigError, match=rf"{setting}.*Skips.*expected a {setting.split('.')[0]} exception handler"):
+        StreamsConfig({setting: handler})
+
+
+def test_a_handler_of_two_kinds_fits_both_settings() -> None:
+    class Both(LogAndContinueExceptionHandler, LogAndContinueProcessingExceptionHandler):
+        pass
+
+    StreamsConfig(deserialization_exception_handler=Both, processing_exception_handler=Both())
+
+
+def test_a_reference_to_a_handler_of_another_kind_is_refused_before_the_start() -> None:
+    config = StreamsConfig({"deserialization.exception.handler": f"{__name__}:ContinuesProcessing"})
+
+    with pytest.raises(ConfigError, match="ContinuesProcessing.*expected a deserialization exception handler"):
+        config.check_references()
+
+
+class ContinuesProcessing(LogAndContinueProcessingExceptionHandler):
+    """A handler for records whose processing failed."""
 
 
 def test_a_reference_is_imported_when_the_component_is_needed() -> None:
