@@ -9,7 +9,14 @@ import pytest
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
-from pykstreams.core.handlers import LogAndContinueExceptionHandler, LogAndContinueProcessingExceptionHandler
+from pykstreams.core.handlers import (
+    DeserializationExceptionHandler,
+    ErrorHandlerContext,
+    ErrorHandlerResponse,
+    LogAndContinueExceptionHandler,
+    LogAndContinueProcessingExceptionHandler,
+    ProcessingExceptionHandler,
+)
 from pykstreams.core.timestamps import FailOnInvalidTimestamp
 
 
@@ -73,8 +80,9 @@ def test_a_handler_of_another_kind_is_refused(setting: str, handler: object) -> 
 
 
 def test_a_handler_of_two_kinds_fits_both_settings() -> None:
-    class Both(LogAndContinueExceptionHandler, LogAndContinueProcessingExceptionHandler):
-        pass
+    class Both(DeserializationExceptionHandler, ProcessingExceptionHandler):
+        def handle_error(self, context: ErrorHandlerContext, given: object, error: Exception) -> ErrorHandlerResponse:
+            return ErrorHandlerResponse.resume()
 
     StreamsConfig(deserialization_exception_handler=Both, processing_exception_handler=Both())
 
