@@ -63,12 +63,11 @@ def _check(name: str, value: object, component: Component | None) -> None:
             raise _wrong(name, value, found, "something that can be called")
     elif found is not None and not component.accepts(found):
         raise _wrong(name, value, found, component.what)
-    elif isinstance(found, type):
-        if (needed := _needed_arguments(found)) is not None:
-            raise ConfigError(
-                f"setting {name!r} is {shown(name, value)}, a class that cannot be made without arguments "
-                f"({needed}); give each of them a default, and read settings in configure(configs)"
-            )
+    elif isinstance(found, type) and (needed := _needed_arguments(found)) is not None:
+        raise ConfigError(
+            f"setting {name!r} is {shown(name, value)}, a class that cannot be made without arguments "
+            f"({needed}); give each of them a default, and read settings in configure(configs)"
+        )
 
 
 def _wrong(name: str, value: object, found: object, expected: str) -> ConfigError:

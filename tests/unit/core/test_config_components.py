@@ -90,7 +90,7 @@ def test_a_handler_of_two_kinds_fits_both_settings() -> None:
 def test_a_reference_to_a_handler_of_another_kind_is_refused_before_the_start() -> None:
     config = StreamsConfig({"deserialization.exception.handler": f"{__name__}:ContinuesProcessing"})
 
-    with pytest.raises(ConfigError, match="ContinuesProcessing.*expected a deserialization exception handler"):
+    with pytest.raises(ConfigError, match=r"ContinuesProcessing.*expected a deserialization exception handler"):
         config.check_references()
 
 
