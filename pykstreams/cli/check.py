@@ -65,7 +65,7 @@ def check(
     else:
         for one in sorted(found, key=lambda one: one.severity is not Severity.ERROR):
             click.echo(str(one))
-        click.echo(f"{errors} errors, {len(found) - errors} warnings")
+        click.echo(f"errors: {errors}, warnings: {len(found) - errors}")
     click.get_current_context().exit(ExitCode.USAGE if errors else ExitCode.STOPPED)
 
 

@@ -47,15 +47,21 @@ class Serving:
             return
         if (self.certificate is None) != (self.key is None):
             raise click.UsageError("--http-tls-cert and --http-tls-key belong together; give both")
+        if self.ca_file is not None and self.certificate is None:
+            raise click.UsageError(
+                "--http-tls-ca checks instances that serve TLS, as all or none do; give --http-tls-cert and "
+                "--http-tls-key, too"
+            )
         try:
             from pykstreams.http.options import Address, stale_ms
-            from pykstreams.http.server import check_tls
+            from pykstreams.http.server import check_ca, check_tls
         except ImportError as error:  # it says what to install
             raise ConfigError(f"--http cannot be served: {error}") from error
         Address.parse(self.address)
         stale_ms(self.stale)
         self.token()
         check_tls(self.certificate, self.key)
+        check_ca(self.ca_file)
 
     def arguments(self) -> list[str]:
         """The same as options of a worker process."""

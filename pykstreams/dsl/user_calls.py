@@ -32,8 +32,8 @@ def calls(**functions: str) -> Callable[[F], F]:
         def step(*args: object, **options: object) -> object:
             try:
                 given = signature.bind(*args, **options).arguments
-            except TypeError:
-                return method(*args, **options)  # which says what is wrong
+            except TypeError as error:
+                raise TypeError(f"{method.__qualname__}(): {error}{_by_name(signature, args)}") from None
             for parameter, call in wanted.items():
                 function = given.get(parameter)
                 if parameter in given and not (function is None and signature.parameters[parameter].default is None):
@@ -44,6 +44,16 @@ def calls(**functions: str) -> Callable[[F], F]:
         return cast("F", step)
 
     return checked
+
+
+def _by_name(signature: inspect.Signature, given: tuple[object, ...]) -> str:
+    """What to do about an option that was given by its place."""
+    parameters = signature.parameters.values()
+    if len(given) <= sum(one.kind is not one.KEYWORD_ONLY for one in parameters):
+        return ""
+    names = ", ".join(f"{one.name}=" for one in parameters if one.kind is one.KEYWORD_ONLY)
+    kind = type(given[-1]).__name__
+    return f"; the last one is a {kind}: give it by name, as one of {names}"
 
 
 def check_function(step: str, parameter: str, function: object, how: str) -> None:

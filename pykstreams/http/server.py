@@ -110,6 +110,18 @@ def check_tls(certificate: str | None, key: str | None) -> None:
         ) from error
 
 
+def check_ca(file: str | None) -> None:
+    """``ConfigError`` for a file by which no certificate can be checked; none is fine."""
+    if file is None:
+        return
+    try:
+        ssl.create_default_context(cafile=file)
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigError(
+            f"certificates of other instances cannot be checked by {file!r}: {error}; give a PEM file of certificates"
+        ) from error
+
+
 def bound(address: Address) -> socket.socket:
     """A socket bound to an address; ``ConfigError`` where that is not possible."""
     try:

@@ -101,6 +101,8 @@ class TopologyTestDriver:
         partitions: int = 1,
     ) -> None:
         check_topology(topology)
+        if not isinstance(partitions, int):
+            raise TypeError(f"partitions is {partitions!r}; expected one number, which counts for every topic")
         if partitions < 1:
             raise ValueError(f"partitions is {partitions}; a topic has at least one")
         given = config if isinstance(config, StreamsConfig) else StreamsConfig(config)

@@ -63,7 +63,7 @@ builder.stream("{name}-in").group_by(lambda key, value: value).count().to_stream
     assert made.exit_code == 0, made.output
     assert [line.rpartition(" with ")[2] for line in made.output.splitlines()] == ["3 partitions"] * 4
     assert after.exit_code == 0, after.output
-    assert after.output.splitlines()[-1].startswith("0 errors")
+    assert after.output.splitlines()[-1].startswith("errors: 0")
 
 
 class ClockAhead:

@@ -16,7 +16,7 @@ from pykstreams.cli.serving import Listening, Serving
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
 from pykstreams.http import Address
-from pykstreams.http.server import bound
+from pykstreams.http.server import bound, check_ca
 from tests.brokers.reaper import Process
 
 ROOT = Path(__file__).parents[3]
@@ -61,6 +61,7 @@ def test_options_go_on_to_the_worker_processes(tmp_path: Path) -> None:
         (Serving(None, "token"), "give --http HOST:PORT"),
         (Serving(None, stale="allow"), "give --http HOST:PORT"),
         (Serving(":80", certificate="cert"), "belong together; give both"),
+        (Serving(":80", ca_file="ca"), "give --http-tls-cert and --http-tls-key, too"),
         (Serving("shop"), "is no host:port"),
         (Serving(":80", stale="often"), "write refuse, allow"),
         (Serving(":80", "missing"), "cannot be read"),
@@ -71,6 +72,13 @@ def test_options_go_on_to_the_worker_processes(tmp_path: Path) -> None:
 def test_options_that_cannot_work_are_refused_at_the_start(serving: Serving, text: str) -> None:
     with pytest.raises((click.UsageError, ConfigError), match=text):
         serving.check()
+
+
+def test_file_by_which_no_certificate_can_be_checked_is_refused() -> None:
+    check_ca(None)
+
+    with pytest.raises(ConfigError, match=r"cannot be checked by '/dev/null': .*give a PEM file of certificates"):
+        check_ca("/dev/null")
 
 
 def test_without_the_extra_it_is_refused_at_the_start_with_what_to_install() -> None:

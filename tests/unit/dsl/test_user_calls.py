@@ -13,6 +13,7 @@ from pykstreams import (
     CogroupedKStream,
     Consumed,
     CountWindows,
+    Joined,
     JoinWindows,
     KGroupedStream,
     KGroupedTable,
@@ -302,3 +303,20 @@ def test_wrong_arguments_of_the_step_are_refused_as_python_does() -> None:
 
     with pytest.raises(TypeError, match="unexpected keyword argument 'keyed'"):
         mistaken.map_values(one, keyed=True)
+
+
+def test_option_that_was_given_by_its_place_is_told_how_to_give_it() -> None:
+    table = StreamsBuilder().table("right", str, str)
+    join: Callable[..., object] = stream().join
+
+    with pytest.raises(
+        TypeError, match=r"KStream.join\(\): too many .*the last one is a Joined: give it by name, as one of .* joined="
+    ):
+        join(table, two, Joined())
+
+
+def test_step_without_its_function_is_told_what_is_missing() -> None:
+    filtered: Callable[..., object] = stream().filter
+
+    with pytest.raises(TypeError, match=r"KStream.filter\(\): missing a required argument: 'predicate'$"):
+        filtered()

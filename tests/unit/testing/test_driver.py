@@ -337,6 +337,13 @@ def test_a_partition_count_below_one_is_refused() -> None:
         TopologyTestDriver(upper(), partitions=0)
 
 
+def test_partition_counts_by_topic_are_refused() -> None:
+    counts: Any = {"in": 3}
+
+    with pytest.raises(TypeError, match=r"partitions is {'in': 3}; expected one number, which counts for every topic"):
+        TopologyTestDriver(upper(), partitions=counts)
+
+
 def test_idle_inputs_are_waited_for_on_the_drivers_clock(make_driver: MakeDriver) -> None:
     builder = StreamsBuilder()
     builder.stream("in").merge(builder.stream("other")).to("out")
