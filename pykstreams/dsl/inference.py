@@ -12,6 +12,7 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import TypeVar, cast
 
@@ -185,8 +186,23 @@ def _element(many: object) -> object:
 def _pair(pair: object, function: Callable[..., object]) -> tuple[SerdeOrDefault, SerdeOrDefault]:
     arguments = typing.get_args(pair) if typing.get_origin(pair) in (tuple, KeyValue) else (pair, pair)
     if len(arguments) != 2 or arguments[1] is Ellipsis or (arguments[0] is pair and not isinstance(pair, _Unresolved)):
-        return None, None
+        return _silent(function), _silent(function)
     return _serde(arguments[0], function, is_key=True), _serde(arguments[1], function, is_key=False)
+
+
+def _silent(function: Callable[..., object]) -> OverDefault:
+    return default_for(f"no annotation says what {_shown(function)} returns")
+
+
+def _shown(function: Callable[..., object]) -> str:
+    """The name of a function, and the line where it is written."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    plain = inspect.unwrap(_plain(function))
+    if not inspect.isfunction(plain):  # one that is written in C
+        return describe(function)
+    code = plain.__code__
+    return f"{plain.__name__} ({Path(code.co_filename).name}:{code.co_firstlineno})"
 
 
 def _says_nothing(type_: object) -> bool:
@@ -197,7 +213,7 @@ def _serde(type_: object, function: Callable[..., object], *, is_key: bool) -> S
     if isinstance(type_, _Unresolved):
         return default_for(f"{describe(function)} is annotated with {type_.annotation!r}, and {type_.error}")
     if _says_nothing(type_):
-        return None
+        return _silent(function)
     try:
         return TYPES.serde(cast("type[object]", type_), is_key=is_key)
     except TypeError as error:

@@ -278,9 +278,9 @@ def test_step_without_a_serde_is_named_with_the_options_that_take_one(
 
     assert code == 2, said
     assert (
-        f"ConfigError: KSTREAM-SINK-0000000002 (topic '{name}-out') needs a value serde and none is set; give a type "
-        "or a serde as value_serde in the options of the step (Consumed, Produced, Grouped, Materialized), annotate "
-        "the function before it, or set 'default.value.serde'\n"
+        f"ConfigError: KSTREAM-SINK-0000000002 (topic '{name}-out') needs a value serde and none is set (no annotation "
+        "says what <lambda> (job.py:9) returns); give a type or a serde as value_serde in the options of the step "
+        "(Consumed, Produced, Grouped, Materialized), annotate the function before it, or set 'default.value.serde'\n"
     ) in said
 
 

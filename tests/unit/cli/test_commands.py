@@ -195,8 +195,9 @@ words.count(materialized="counts").to_stream().to("out")
 @pytest.mark.parametrize("command", ["describe", "topics", "run --bootstrap-servers a:1", "run --embedded"])
 def test_steps_without_serdes_are_named_before_anything_runs(invoke: Invoke, tmp_path: Path, command: str) -> None:
     script = write(tmp_path, BARE)
+    why = f" (no annotation says what <lambda> ({Path(script).name}:6) returns)"
     cure = (
-        "and none is set; give a type or a serde as {0}_serde in the options of the step (Consumed, Produced, Grouped, "
+        "and none is set{1}; give a type or a serde as {0}_serde in the options of the step (Consumed, Produced, Grouped, "
         "Materialized), annotate the function before it, or "
     )
 
@@ -205,9 +206,9 @@ def test_steps_without_serdes_are_named_before_anything_runs(invoke: Invoke, tmp
     assert result.exit_code == 2
     assert result.stderr == (
         "ConfigError: counts-repartition-sink, counts-repartition-source, KSTREAM-SINK-0000000007 (topic 'out') and "
-        f"store 'counts' need a key serde {cure.format('key')}set 'default.key.serde'\n"
+        f"store 'counts' need a key serde {cure.format('key', why)}set 'default.key.serde'\n"
         "KSTREAM-SOURCE-0000000000 (topic 'in'), counts-repartition-sink and counts-repartition-source need a value "
-        f"serde {cure.format('value')}set 'default.value.serde'\n"
+        f"serde {cure.format('value', '')}set 'default.value.serde'\n"
     )
 
 

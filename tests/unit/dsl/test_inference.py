@@ -335,7 +335,7 @@ def test_where_no_type_is_said_the_default_serde_is_taken_as_in_kafka_streams(bu
     told = missing_serdes(plan, CONFIG)
 
     assert len(told) >= 1
-    assert "value serde and none is set; " in told[-1]
+    assert "value serde and none is set" in told[-1]
 
 
 def said(builder: StreamsBuilder, topic: str = "orders") -> KStream[str, Order]:
@@ -395,6 +395,17 @@ def test_a_serde_that_is_missing_is_told_with_the_function_that_might_have_said_
     assert told.startswith("KSTREAM-SINK-0000000002 (topic 'out') needs a value serde and none is set (")
     with pytest.raises(ConfigError, match=why):
         raise ConfigError(told)
+
+
+def test_a_serde_that_is_missing_is_told_with_the_line_of_a_function_without_annotations() -> None:
+    plan = written(lambda b: streams(b).select_key(lambda key, order: order.customer))
+
+    (told,) = missing_serdes(plan, CONFIG)
+
+    line = test_a_serde_that_is_missing_is_told_with_the_line_of_a_function_without_annotations.__code__.co_firstlineno
+    assert (
+        f"a key serde and none is set (no annotation says what <lambda> (test_inference.py:{line + 1}) returns)" in told
+    )
 
 
 def test_a_function_without_serde_is_no_error_where_none_is_needed() -> None:
