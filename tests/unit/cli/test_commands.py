@@ -197,8 +197,8 @@ def test_steps_without_serdes_are_named_before_anything_runs(invoke: Invoke, tmp
     script = write(tmp_path, BARE)
     why = f" (no annotation says what <lambda> ({Path(script).name}:6) returns)"
     cure = (
-        "and none is set{1}; give a type or a serde as {0}_serde in the options of the step (Consumed, Produced, Grouped, "
-        "Materialized), annotate the function before it, or "
+        "and none is set{1}; give a type or a serde as {0}_serde in the options of the step (Consumed, Produced, "
+        "Grouped, Materialized), annotate the function before it, or "
     )
 
     result = invoke(*command.split(), script)
