@@ -83,7 +83,7 @@ class Feed:
         """
         fetched = self._fetch(patience_s, processes=processes)
         self._add(fetched)
-        self._lost_positions.settle(self._reader.seek)
+        self._lost_positions.settle(self._reader)
         return sum(map(len, fetched.runs.values()))
 
     def resume(self) -> None:
@@ -135,6 +135,8 @@ class Feed:
                 running.task.reached_end(partition, end)
         for what, reason in fetched.held_up.items():
             self._warnings.warn(what, "reading %s is held up: %s; the client tries again by itself", what, reason)
+        self._lost_positions.read(fetched.runs)
+        self._lost_positions.read(fetched.ends)
         for partition in fetched.lost_position:
             if partition in self._tasks.by_partition:
-                self._lost_positions.note(partition, self._reader.position(partition))
+                self._lost_positions.note(partition)

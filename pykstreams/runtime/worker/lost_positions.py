@@ -4,15 +4,17 @@ A broker that was stopped for a while, or has just started, may refuse a positio
 no longer leads the partition, or has not caught up. To begin anew then would process records twice, under exactly-once
 too: what was processed before is committed already.
 
+The client reports a refusal late, too: that of an assignment which is over, when the next one of the same partition has
+begun. So a partition of which anything comes does not stand still, whatever was reported.
+
 Invariant: a position is left only when the leader says that what is there has been deleted, or, for ``CONFIRM_S``, that
-the partition ends before it.
+the partition ends before it; and nothing that was read is read again.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Protocol
 
 from pykstreams.core.clock import Clock
@@ -45,10 +47,14 @@ class OffsetBounds(Protocol):
     ) -> Mapping[TopicPartition, int]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Lost:
-    position: int | None
-    since: float
+class Positions(Protocol):
+    """The methods of a consumer that are called here."""
+
+    def position(self, partition: TopicPartition) -> int | None:
+        """The offset of the next record; ``None`` where nothing was read yet, from one of the ends."""
+        ...
+
+    def seek(self, partition: TopicPartition, offset: int) -> None: ...
 
 
 class LostPositions:
@@ -59,24 +65,26 @@ class LostPositions:
         self._start_offsets = start_offsets
         self._clock = clock
         self._warnings = RepeatedWarnings(log, clock)
-        self._lost: dict[TopicPartition, _Lost] = {}
+        self._lost: dict[TopicPartition, float] = {}
+        """Since when they stand still."""
         self._look_at = 0.0
 
-    def note(self, partition: TopicPartition, position: int | None) -> None:
-        """Notes that a position was refused; once more while the partition stands still changes nothing.
+    def note(self, partition: TopicPartition) -> None:
+        """Notes that a position was refused; once more while the partition stands still changes nothing."""
+        self._lost.setdefault(partition, self._clock.monotonic())
 
-        :param position: the offset of the next record; ``None`` where nothing was read yet, from one of the ends.
-        """
-        if partition not in self._lost:
-            self._lost[partition] = _Lost(position, self._clock.monotonic())
+    def read(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Notes that something of partitions was read, or their end reached: they do not stand still."""
+        if self._lost:
+            self.forget(partitions)
 
-    def forget(self, partitions: Collection[TopicPartition]) -> None:
+    def forget(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Forgets partitions that are not read any more."""
         for partition in partitions:
-            self._lost.pop(partition, None)
+            self._lost.pop(TopicPartition(*partition), None)
 
-    def settle(self, go_on: Callable[[TopicPartition, int], None]) -> None:
-        """Asks the leaders, and calls ``go_on`` with each partition that can be read again, and the offset."""
+    def settle(self, reader: Positions) -> None:
+        """Asks the leaders, and seeks with each partition that can be read again."""
         now = self._clock.monotonic()
         if not self._lost or now < self._look_at:
             return
@@ -89,37 +97,40 @@ class LostPositions:
                 "bounds", "the positions of %s were refused, and are asked for again: %s", self._names(), error
             )
             return
-        for partition, lost in [*self._lost.items()]:
-            offset = self._next_offset(partition, lost, begins[partition], ends[partition])
+        for partition in [*self._lost]:
+            offset = self._next_offset(partition, reader.position(partition), begins[partition], ends[partition])
             if offset is not None:
                 del self._lost[partition]
-                go_on(partition, offset)
+                reader.seek(partition, offset)
 
-    def _next_offset(self, partition: TopicPartition, lost: _Lost, begin: int, end: int) -> int | None:
+    def _next_offset(self, partition: TopicPartition, position: int | None, begin: int, end: int) -> int | None:
         """Where to go on, or ``None`` while that is not certain."""
-        if lost.position is None:
+        if position is None:
             return self._start_offsets.start(partition, because="has no position")
-        if begin <= lost.position <= end:
-            log.info("partition %s is read on at offset %d, which a broker had refused", partition, lost.position)
-            return lost.position
-        if lost.position < begin:
+        if begin <= position <= end:
+            log.info("partition %s is read on at offset %d, which a broker had refused", partition, position)
+            return position
+        if position < begin:
             log.warning(
                 "the records of %s from offset %d to %d were deleted before they were read; raise the topic's "
                 "retention.ms or retention.bytes, or add workers",
                 partition,
-                lost.position,
+                position,
                 begin - 1,
             )
-            return self._start_offsets.start(partition, because="lost its position, for its records were deleted")
-        if self._clock.monotonic() - lost.since < CONFIRM_S:
+            # the leader's own word: the client would ask for the beginning again, and perhaps another broker
+            because = "lost its position, for its records were deleted"
+            return self._start_offsets.start(partition, because=because, begin=begin)
+        left_s = self._lost[partition] + CONFIRM_S - self._clock.monotonic()
+        if left_s > 0:
             self._warnings.warn(
                 str(partition),
                 "partition %s ends at offset %d, before the position %d of this application; the leader is asked for "
                 "another %.0f s whether that is so",
                 partition,
                 end,
-                lost.position,
-                CONFIRM_S - (self._clock.monotonic() - lost.since),
+                position,
+                left_s,
             )
             return None
         log.warning(
@@ -127,9 +138,9 @@ class LostPositions:
             "its log was cut short when a replica that was not in sync became the leader",
             partition,
             end,
-            lost.position,
+            position,
         )
-        return self._start_offsets.after_truncation(partition, end)
+        return self._start_offsets.after_truncation(partition, begin, end)
 
     def _names(self) -> str:
         return ", ".join(map(str, sorted(self._lost)))

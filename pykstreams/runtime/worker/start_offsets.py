@@ -45,17 +45,18 @@ class StartOffsets:
         source = self._source(place.topic)
         return (source.offset_reset if source is not None else None) or self._default
 
-    def start(self, place: TopicPartition, *, because: str) -> int:
+    def start(self, place: TopicPartition, *, because: str, begin: int = BEGINNING) -> int:
         """The offset to start at, ``BEGINNING`` or ``END``; ``StreamsError`` where the policy is ``none``.
 
         :param because: why the question comes up, for the log and the error: "has no committed offset".
+        :param begin: the first offset that there is, where it is known.
         """
         if place.topic in self._repartition:
-            return BEGINNING
+            return begin
         source, policy = self._source(place.topic), self.policy(place)
         log.info("partition %s %s and is read by policy %r", place, because, policy.strategy)
         if policy.strategy == "earliest":
-            return BEGINNING
+            return begin
         if policy.strategy == "latest":
             return END
         if policy.duration_ms is not None:
@@ -67,14 +68,14 @@ class StartOffsets:
             "first, or choose 'earliest' or 'latest' for the source (offset_reset_policy)"
         )
 
-    def after_truncation(self, place: TopicPartition, end: int) -> int:
-        """The offset to start at when a partition ends before what was processed.
+    def after_truncation(self, place: TopicPartition, begin: int, end: int) -> int:
+        """The offset to start at when a partition, from ``begin`` to ``end``, ends before what was processed.
 
         A repartition topic goes on at its ``end``: all before it has been processed. Kafka Streams begins it anew.
         """
         if place.topic in self._repartition:
             return end
-        return self.start(place, because="ends before what was read of it")
+        return self.start(place, because="ends before what was read of it", begin=begin)
 
     def _source(self, topic: str) -> SourceNode | None:
         return next((source for source in self._sources if _reads(source, topic)), None)

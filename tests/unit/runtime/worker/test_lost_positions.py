@@ -19,9 +19,12 @@ MOVED = TopicPartition("shop-moved-repartition", 2)
 
 
 class Bench:
-    """Two partitions whose leaders say that they have the offsets 10 to 90."""
+    """Two partitions whose leaders say that they have the offsets 10 to 90, and a consumer of them."""
 
     def __init__(self) -> None:
+        self.at: dict[TopicPartition, int | None] = {}
+        """Where the consumer is."""
+        self.sought: dict[TopicPartition, int] = {}
         self.clock = FakeClock()
         self.bounds = FakeBounds({ORDERS: (10, 90), MOVED: (10, 90)})
         topology = plan(part(0, source("A", "orders"), source("B", MOVED.topic), repartition=[(MOVED.topic, None)]))
@@ -30,10 +33,21 @@ class Bench:
 
     def settle(self) -> dict[TopicPartition, int]:
         """Where partitions go on after one more look."""
-        found: dict[TopicPartition, int] = {}
+        self.sought = {}
         self.clock.advance(LOOK_S)
-        self.positions.settle(found.__setitem__)
-        return found
+        self.positions.settle(self)
+        return self.sought
+
+    def position(self, partition: TopicPartition) -> int | None:
+        return self.at[partition]
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self.sought[partition] = offset
+
+    def refused(self, partition: TopicPartition, position: int | None) -> None:
+        """The broker refuses the position of the consumer."""
+        self.at[partition] = position
+        self.positions.note(partition)
 
 
 @pytest.fixture
@@ -44,7 +58,7 @@ def bench() -> Bench:
 @pytest.mark.parametrize("partition", [ORDERS, MOVED])
 @pytest.mark.parametrize("position", [10, 50, 90])
 def test_position_that_the_leader_has_is_read_on(bench: Bench, partition: TopicPartition, position: int) -> None:
-    bench.positions.note(partition, position)
+    bench.refused(partition, position)
 
     assert bench.settle() == {partition: position}
     assert bench.settle() == {}
@@ -54,14 +68,14 @@ def test_position_that_the_leader_has_is_read_on(bench: Bench, partition: TopicP
 def test_records_that_were_deleted_are_passed_over_by_policy_at_once(
     bench: Bench, partition: TopicPartition, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench.positions.note(partition, 9)
+    bench.refused(partition, 9)
 
-    assert bench.settle() == {partition: BEGINNING}
+    assert bench.settle() == {partition: 10}
     assert f"the records of {partition} from offset 9 to 9 were deleted before they were read" in caplog.text
 
 
 def test_leader_that_is_behind_for_a_moment_makes_nobody_begin_anew(bench: Bench) -> None:
-    bench.positions.note(MOVED, 95)
+    bench.refused(MOVED, 95)
     while_it_is_behind = [bench.settle() for _ in range(5)]
     bench.bounds.bounds = {MOVED: (10, 95)}
 
@@ -70,15 +84,15 @@ def test_leader_that_is_behind_for_a_moment_makes_nobody_begin_anew(bench: Bench
 
 
 def test_topic_that_stays_shorter_begins_by_policy(bench: Bench) -> None:
-    bench.positions.note(ORDERS, 95)
+    bench.refused(ORDERS, 95)
     bench.settle()
     bench.clock.advance(CONFIRM_S)
 
-    assert bench.settle() == {ORDERS: BEGINNING}
+    assert bench.settle() == {ORDERS: 10}
 
 
 def test_repartition_topic_that_stays_shorter_goes_on_at_its_end_since_all_of_it_was_processed(bench: Bench) -> None:
-    bench.positions.note(MOVED, 95)
+    bench.refused(MOVED, 95)
     bench.settle()
     bench.clock.advance(CONFIRM_S)
 
@@ -86,7 +100,7 @@ def test_repartition_topic_that_stays_shorter_goes_on_at_its_end_since_all_of_it
 
 
 def test_leaders_that_do_not_answer_are_asked_again_aloud(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    bench.positions.note(MOVED, 50)
+    bench.refused(MOVED, 50)
     bench.bounds.failure = ClusterUnavailableError("asking for the beginning offset took longer than 2 s")
     with caplog.at_level(logging.WARNING):
         silent = bench.settle()
@@ -99,16 +113,16 @@ def test_leaders_that_do_not_answer_are_asked_again_aloud(bench: Bench, caplog: 
 
 def test_leaders_are_asked_once_a_second_and_not_without_need(bench: Bench) -> None:
     bench.settle()
-    bench.positions.note(MOVED, 95)
+    bench.refused(MOVED, 95)
     for _ in range(4):
         bench.clock.advance(LOOK_S / 4)
-        bench.positions.settle(lambda partition, offset: None)
+        bench.positions.settle(bench)
 
     assert bench.bounds.asked == 1
 
 
 def test_partition_that_leaves_is_not_asked_for(bench: Bench) -> None:
-    bench.positions.note(MOVED, 50)
+    bench.refused(MOVED, 50)
     bench.positions.forget([MOVED])
 
     assert bench.settle() == {}
@@ -116,6 +130,27 @@ def test_partition_that_leaves_is_not_asked_for(bench: Bench) -> None:
 
 
 def test_partition_of_which_nothing_was_read_starts_by_policy(bench: Bench) -> None:
-    bench.positions.note(ORDERS, None)
+    bench.refused(ORDERS, None)
 
     assert bench.settle() == {ORDERS: BEGINNING}
+
+
+@pytest.mark.parametrize("begin", [10, 60])
+def test_partition_of_which_records_come_was_not_refused(bench: Bench, begin: int) -> None:
+    """The client reports the refusal of a position from an assignment that is over, when the next one has begun: going
+    back would process all records again that came since, and what is committed of them may be deleted already."""
+    bench.refused(MOVED, 50)
+    bench.positions.read([MOVED])
+    bench.at[MOVED] = 70
+    bench.bounds.bounds = {MOVED: (begin, 90)}
+
+    assert bench.settle() == {}
+    assert bench.bounds.asked == 0
+
+
+def test_partition_goes_on_where_it_is_when_the_leaders_have_answered(bench: Bench) -> None:
+    """Behind the last record there may be markers of transactions, which no record shows."""
+    bench.refused(MOVED, 50)
+    bench.at[MOVED] = 53
+
+    assert bench.settle() == {MOVED: 53}

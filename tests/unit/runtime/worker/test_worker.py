@@ -26,6 +26,7 @@ from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.membership.membership import Lost
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.worker import work_summary
+from pykstreams.runtime.worker.lost_positions import LOOK_S
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Restored
 from pykstreams.runtime.worker.turns import LOOK_EVERY
 from tests.unit.runtime.cluster_fakes import FakeTask, Message, fetched
@@ -281,6 +282,24 @@ def test_partition_that_lost_its_position_starts_by_policy(bench: WorkerBench) -
     bench.worker.step()
 
     assert bench.reader.sought == {P0: BEGINNING}
+
+
+def test_refusal_that_is_reported_when_the_partition_is_read_again_takes_nobody_back(bench: WorkerBench) -> None:
+    """The client reports it although its assignment is over. A second later, when the leaders are asked, records of the
+    next assignment are processed, and perhaps deleted."""
+    bench.membership.offsets[P0] = (50, "")
+    bench.assign(ONE)
+    bench.reader.next = Fetched(lost_position=[P0])
+    bench.worker.step()
+    bench.reader.sought.clear()
+    bench.reader.next = Fetched(lost_position=[P0])
+    bench.worker.step()
+    bench.feed(P0, 50, 51, 52)
+    bench.bounds[P0] = (53, 100)
+    bench.clock.advance(2 * LOOK_S)
+    bench.worker.step()
+
+    assert bench.reader.sought == {}
 
 
 def test_position_that_a_broker_refuses_while_its_leader_has_it_is_read_on(bench: WorkerBench) -> None:
