@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
@@ -12,6 +12,10 @@ from pykstreams.core.ids import TopicPartition
 
 BEGINNING: int = OFFSET_BEGINNING
 END: int = OFFSET_END
+
+CONFIRM_S: Final = 15.0
+"""How long brokers must say that a partition ends before an offset that was read or written, until it is believed: one
+that was stopped says so before it knows its successor. Longer than the session of a broker, 9 s by default."""
 
 Offsets: TypeAlias = Mapping[TopicPartition, tuple[int, str]]
 """Partition -> next offset to read, and the metadata that is committed with it."""

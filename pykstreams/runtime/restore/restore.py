@@ -280,7 +280,16 @@ class Restorer:
             log.info("why %s stand still is asked again: %s", ", ".join(map(str, places)), error)
             return []
         self._lost.clear()
-        return [_setback_of(one, begins[one.place], ends[one.place]) for one in lost]
+        setbacks: list[Setback] = []
+        for one in lost:
+            begin, end = begins[one.place], ends[one.place]
+            if begin <= one.position <= end:  # refused by a broker that does not lead it
+                log.info("%s is read on at offset %d, which a broker had refused", one.place, one.position)
+                self._reader.unassign([one.place])
+                self._reader.assign({one.place: one.position})
+            else:
+                setbacks.append(_setback_of(one, begin, end))
+        return setbacks
 
     def _advance(self, one: Restoring, messages: Sequence[RecordMessage], position: int) -> None:
         """Restores a store up to a position, and finishes it where that is its end."""

@@ -21,12 +21,10 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterUnavailableError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.clients.positions import CONFIRM_S
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 
 log = logging.getLogger(__name__)
-
-CONFIRM_S: Final = 15.0
-"""How long a partition must end before a position; longer than the session of a broker, 9 s by default."""
 
 LOOK_S: Final = 1.0
 """How often the leaders are asked, in seconds at least."""

@@ -31,6 +31,7 @@ from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.metrics.updater_metrics import UpdaterMetrics
 from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore.open_tasks import OpenTasks, TaskWithStores
+from pykstreams.runtime.restore.remade_changelogs import RemadeChangelogs
 from pykstreams.runtime.restore.restore import Damaged, Remade, RestorableStore, Restorer, Setback, Truncated
 from pykstreams.runtime.swap.shadow import Shadow
 from pykstreams.runtime.tasks.stores.open_stores import OpenStores
@@ -145,6 +146,7 @@ class StateUpdater:
         self._retry_at = 0.0
         self._restoring: dict[TaskId, tuple[OpenableTask, frozenset[TopicPartition]]] = {}
         self._restorer: Restorer | None = None
+        self._remade = RemadeChangelogs(clock)
         self._shadow: Shadow | None = None
         self._shadow_works = False
         self._started = False
@@ -347,6 +349,7 @@ class StateUpdater:
         for task_id, (task, changelogs) in list(self._restoring.items()):
             if not restorer.is_restoring(task_id):
                 del self._restoring[task_id]
+                self._remade.forget(changelogs)
                 self._reports.put(task, Restored(task_id, changelogs))
 
     def _set_back(self, setback: Setback) -> None:
@@ -365,7 +368,9 @@ class StateUpdater:
                 self._reports.put(found[0], setback)
             case Remade():
                 self._close(found[0])
-                raise self._without_changelog(setback)
+                if self._remade.is_certain(setback):
+                    raise self._without_changelog(setback)
+                self._reports.put(found[0], Corrupted(task_id))
 
     def _without_changelog(self, remade: Remade) -> MissingInternalTopicsError:
         folder = str(self._folders.path(remade.task_id))

@@ -204,6 +204,23 @@ def test_offset_that_vanishes_while_restoring_is_told(
     assert restorer.step(0) == [setback]
 
 
+def test_offset_that_a_broker_refuses_although_the_leader_has_it_is_read_on(
+    restorer: Restorer, logs: FakeChangelogs
+) -> None:
+    store = FakeRestoredStore(offset=1)
+    logs.ends[LOG] = 4
+    restorer.add(TASK, {LOG: store}, {})
+    logs.put(LOG, 1, 2)
+    restorer.step(0)
+    logs.batches.append(RestoreBatch(out_of_range=[LOG]))
+
+    assert restorer.step(0) == []
+    assert logs.assigned == {LOG: 3}
+    logs.put(LOG, 3)
+    restorer.step(0)
+    assert len(store.rows) == 3
+
+
 def test_offset_that_vanished_is_asked_for_again_while_no_broker_answers(
     restorer: Restorer, logs: FakeChangelogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from pykstreams.core.errors import ClusterUnavailableError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.clients.positions import BEGINNING
-from pykstreams.runtime.worker.lost_positions import CONFIRM_S, LOOK_S, LostPositions
+from pykstreams.runtime.clients.positions import BEGINNING, CONFIRM_S
+from pykstreams.runtime.worker.lost_positions import LOOK_S, LostPositions
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from tests.unit.runtime.cluster_fakes import FakeBounds, FakeClock
 from tests.unit.runtime.plans import part, plan, source

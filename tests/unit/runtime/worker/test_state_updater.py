@@ -24,6 +24,7 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.pause import Pause
+from pykstreams.runtime.restore import remade_changelogs
 from pykstreams.runtime.restore.restore import Damaged, Restorer, StateRestoreListener
 from pykstreams.runtime.swap.shadow import Shadow
 from pykstreams.runtime.tasks.stores.open_stores import OpenStores
@@ -187,10 +188,35 @@ def test_state_that_its_changelog_no_longer_covers_is_deleted(
     assert not row.exists()
 
 
+def test_state_whose_changelog_is_too_short_by_the_word_of_one_broker_is_tried_again(
+    start: Callable[..., StateUpdater],
+    logs: FakeChangelogs,
+    directory: StateDirectory,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A broker that was stopped does not know yet that another one leads the changelog."""
+    logs.ends[LOG] = 3
+    row = directory.task_dir(TASK) / "rocksdb"
+    row.mkdir()
+    updater = start()
+    updater.open(task(FakeRestoredStore(offset=4)), {})
+    first = reports(updater)
+    logs.ends[LOG] = 4
+    updater.open(task(FakeRestoredStore(offset=4)), {})
+
+    assert (first, reports(updater)) == ([Corrupted(TASK)], [Restored(TASK, frozenset({LOG}))])
+    assert "a broker that leads it no longer may say so, too" in caplog.text
+    assert row.exists()
+
+
 def test_state_whose_changelog_was_made_anew_is_left_alone_and_both_ways_out_are_told(
-    start: Callable[..., StateUpdater], logs: FakeChangelogs, directory: StateDirectory
+    start: Callable[..., StateUpdater],
+    logs: FakeChangelogs,
+    directory: StateDirectory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It may be the only copy that is left."""
+    monkeypatch.setattr(remade_changelogs, "CONFIRM_S", 0.0)
     logs.ends[LOG] = 3
     row = directory.task_dir(TASK) / "rocksdb"
     row.mkdir()

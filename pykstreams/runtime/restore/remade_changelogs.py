@@ -1,0 +1,47 @@
+"""Changelogs that end before the state which was written with them, as a broker says.
+
+Then the topic was deleted and made anew, or the brokers have lost records, and the application has to stop: the state
+may be the only copy that is left. But a broker that was stopped for a while says so as well, of what it had then, until
+it knows that it no longer leads the topic.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from pykstreams.core.clock import Clock
+from pykstreams.core.ids import TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.clients.positions import CONFIRM_S
+from pykstreams.runtime.restore.restore import Remade
+
+log = logging.getLogger(__name__)
+
+
+class RemadeChangelogs:
+    """The changelogs of one worker of which brokers say so."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._warnings = RepeatedWarnings(log, clock)
+        self._since: dict[TopicPartition, float] = {}
+
+    def is_certain(self, remade: Remade) -> bool:
+        """Whether brokers have said so for ``CONFIRM_S``; until then, ask them again."""
+        now = self._clock.monotonic()
+        left_s = self._since.setdefault(remade.place, now) + CONFIRM_S - now
+        if left_s > 0:
+            self._warnings.warn(
+                str(remade.place),
+                "%s; a broker that leads it no longer may say so, too, and its leader is asked for another %.0f s",
+                remade.reason,
+                left_s,
+            )
+        return left_s <= 0
+
+    def forget(self, places: Iterable[TopicPartition]) -> None:
+        """Forgets changelogs that are as long as their state."""
+        if self._since:
+            for place in places:
+                self._since.pop(place, None)
