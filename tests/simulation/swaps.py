@@ -22,6 +22,7 @@ from pykstreams.core.errors import StreamsError, TaskMigratedError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.clients.lost_positions import LostPositions
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
@@ -41,7 +42,6 @@ from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.worker.commit import AtLeastOnce, CommitSteps, ExactlyOnce
-from pykstreams.runtime.worker.lost_positions import LostPositions
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.swaps import Swaps

@@ -18,6 +18,7 @@ from pykstreams.runtime.assembly.application_parts import (
 from pykstreams.runtime.assembly.group import group_parts, is_static
 from pykstreams.runtime.assembly.shadows import build_swaps
 from pykstreams.runtime.clients.data_consumer import DataConsumer
+from pykstreams.runtime.clients.lost_positions import LostPositions
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import WorkerProducer
@@ -37,7 +38,6 @@ from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
 from pykstreams.runtime.worker.commit import CommitSteps, Deliveries
-from pykstreams.runtime.worker.lost_positions import LostPositions
 from pykstreams.runtime.worker.output import WorkerOutput
 from pykstreams.runtime.worker.purge import RepartitionPurge
 from pykstreams.runtime.worker.start_offsets import StartOffsets

@@ -20,6 +20,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterUnavailableError, DamagedStoreError, DiskFullError, StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.clients.lost_positions import LostPositions
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.global_stores.global_state import GlobalState
@@ -44,6 +45,8 @@ class TopicReader(Protocol):
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None: ...
 
+    def unassign(self, partitions: Collection[TopicPartition]) -> None: ...
+
     def fetch(self, timeout: float) -> RestoreBatch: ...
 
     def close(self) -> None: ...
@@ -62,6 +65,43 @@ class _Restoring:
     store: str
     end: int
     total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The consumer, at the offsets up to which the stores were read."""
+
+    reader: TopicReader
+    offsets: OffsetByPartition
+
+    def position(self, partition: TopicPartition) -> int | None:
+        return self.offsets.get(partition)
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self.reader.unassign([partition])
+        self.reader.assign({partition: offset})
+
+
+class _NoOtherOffsets:
+    """A store that cannot be read on is made anew."""
+
+    def __init__(self, offsets: OffsetByPartition) -> None:
+        self._offsets = offsets
+        self.lost: TopicPartition | None = None
+
+    def start(self, place: TopicPartition, *, because: str, begin: int) -> int:
+        raise self._error(place)
+
+    def after_truncation(self, place: TopicPartition, begin: int, end: int) -> int:
+        raise self._error(place)
+
+    def _error(self, place: TopicPartition) -> StreamsError:
+        self.lost = place
+        return StreamsError(
+            f"{place} has no record any more at offset {self._offsets.get(place)}, up to which its global store was "
+            "read: records were deleted faster than they were read, or the topic was made anew; start the worker "
+            "again, and its global stores are read from the beginning"
+        )
 
 
 class GlobalThread:
@@ -98,7 +138,8 @@ class GlobalThread:
         self._stopping = threading.Event()
         self._ready = threading.Event()
         self._error: StreamsError | None = None
-        self._lost: TopicPartition | None = None
+        self._others = _NoOtherOffsets(state.offsets)
+        self._lost_positions = LostPositions(offsets, self._others, clock)
         self._commit_at = 0.0
         self._full = RepeatedWarnings(log, clock, _LAST_RETRY_S)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -208,7 +249,7 @@ class GlobalThread:
                     f"request.timeout.ms) while they were read; waiting for {', '.join(map(str, sorted(left)))}: look "
                     "at the brokers that lead these partitions, or raise task.timeout.ms"
                 )
-            self._check_positions(batch)
+            self._settle_refused(reader, batch)
             self._restore(batch, left)
             if state.uncommitted >= COMMIT_EVERY:
                 self._with_room(state.commit)
@@ -250,7 +291,7 @@ class GlobalThread:
 
     def _turn(self, reader: TopicReader) -> None:
         batch = reader.fetch(self._poll_s)
-        self._check_positions(batch)
+        self._settle_refused(reader, batch)
         for place, messages in batch.runs.items():
             self._with_room(partial(self._update_rest, place, messages))
         self._state.offsets.update(batch.positions)
@@ -290,22 +331,20 @@ class GlobalThread:
                     raise
                 wait_s = min(2 * wait_s, _LAST_RETRY_S)
 
-    def _check_positions(self, batch: RestoreBatch) -> None:
+    def _settle_refused(self, reader: TopicReader, batch: RestoreBatch) -> None:
+        """Reads on what a broker has refused although the leader has it; raises where it has not."""
+        self._lost_positions.read(batch.positions)
         for place in batch.out_of_range:
-            self._lost = place
-            raise StreamsError(
-                f"{place} has no record any more at offset {self._state.offsets.get(place)}, up to which its global "
-                "store was read: records were deleted faster than they were read, or the topic was made anew; start "
-                "the worker again, and its global stores are read from the beginning"
-            )
+            self._lost_positions.note(place)
+        self._lost_positions.settle(_Reading(reader, self._state.offsets))
 
     def _close(self, reader: TopicReader | None) -> None:
         try:
-            if self._lost is None and self._state.uncommitted:
+            if self._others.lost is None and self._state.uncommitted:
                 self._state.commit()
         except Exception:
             log.exception("the last commit of global stores did not succeed; some records will be read again")
-        wipe = self._lost is not None
+        wipe = self._others.lost is not None
         closing: dict[str, Callable[[], None]] = {"a store": lambda: self._state.close(wipe=wipe)}
         if reader is not None:
             closing["the consumer"] = reader.close

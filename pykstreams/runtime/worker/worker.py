@@ -25,6 +25,7 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.clients.lost_positions import LostPositions
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.key_places.key_watch import KeyWatch
@@ -40,7 +41,6 @@ from pykstreams.runtime.worker.commit import Commits
 from pykstreams.runtime.worker.commit_schedule import CommitSchedule
 from pykstreams.runtime.worker.feed import SOON_S, Feed, InputConsumer
 from pykstreams.runtime.worker.life import WorkerLife
-from pykstreams.runtime.worker.lost_positions import LostPositions
 from pykstreams.runtime.worker.purge import RepartitionPurge
 from pykstreams.runtime.worker.settling import LAST_COMMIT_S, Settling
 from pykstreams.runtime.worker.standing import GroupStanding

@@ -66,8 +66,12 @@ class FakeGlobalTopics:
             assert self._changed.wait_for(lambda: self._idle > seen + 1, PATIENCE_S)
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
-        self.assigned = dict(positions)
-        self._positions = dict(positions)
+        self.assigned.update(positions)
+        self._positions.update(positions)
+
+    def unassign(self, partitions: Collection[TopicPartition]) -> None:
+        for place in partitions:
+            del self.assigned[place], self._positions[place]
 
     def fetch(self, timeout: float) -> RestoreBatch:
         with self._changed:

@@ -231,13 +231,31 @@ def test_lost_position_ends_the_thread_and_deletes_the_state(
     topics.add("table", "a", "1")
     first = make()
     first.thread.start()
+    topics.begins[TABLE] = 2
     topics.lost.append(TABLE)
     assert first.failed.wait(PATIENCE_S)
     first.thread.stop()
+    del topics.begins[TABLE]
 
     assert str(first.failures[0]).startswith("table-0 has no record any more at offset 1, up to which its global store")
     make().thread.start()
     assert topics.assigned == {TABLE: 0}
+
+
+def test_position_that_a_broker_refuses_although_the_leader_has_it_is_read_on(
+    topics: FakeGlobalTopics, make: Callable[..., Bench]
+) -> None:
+    topics.add("table", "a", "1")
+    bench = make()
+    bench.thread.start()
+    topics.lost.append(TABLE)
+    topics.wait_until_read()
+    topics.add("table", "b", "2")
+    topics.wait_until_read()
+
+    assert topics.assigned == {TABLE: 1}
+    assert bench.rows() == {"a": "1", "b": "2"}
+    assert bench.failures == []
 
 
 def test_start_gives_up_when_it_is_told_to(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:

@@ -20,13 +20,13 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS
+from pykstreams.runtime.clients.lost_positions import LOOK_S
 from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import BEGINNING
 from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.membership.membership import Lost
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.worker import work_summary
-from pykstreams.runtime.worker.lost_positions import LOOK_S
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Restored
 from pykstreams.runtime.worker.turns import LOOK_EVERY
 from tests.unit.runtime.cluster_fakes import FakeTask, Message, fetched
@@ -278,10 +278,11 @@ def test_full_partition_is_paused_and_resumed_with_wide_hysteresis(bench: Worker
 
 def test_partition_that_lost_its_position_starts_by_policy(bench: WorkerBench) -> None:
     bench.assign(ONE)
+    bench.bounds[P0] = (7, 100)
     bench.reader.next = Fetched(lost_position=[P0, P1])
     bench.worker.step()
 
-    assert bench.reader.sought == {P0: BEGINNING}
+    assert bench.reader.sought == {P0: 7}
 
 
 def test_refusal_that_is_reported_when_the_partition_is_read_again_takes_nobody_back(bench: WorkerBench) -> None:

@@ -11,6 +11,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterUnavailableError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.clients.lost_positions import LostPositions
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.key_places.key_watch import KeyWatch
@@ -20,7 +21,6 @@ from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
 from pykstreams.runtime.worker.commit import AtLeastOnce, Commits, CommitSteps
-from pykstreams.runtime.worker.lost_positions import LostPositions
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import Leaves, Report, Restored
 from pykstreams.runtime.worker.task_manager import TaskManager

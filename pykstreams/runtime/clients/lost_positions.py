@@ -22,7 +22,6 @@ from pykstreams.core.errors import ClusterUnavailableError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.positions import CONFIRM_S
-from pykstreams.runtime.worker.start_offsets import StartOffsets
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +54,22 @@ class Positions(Protocol):
     def seek(self, partition: TopicPartition, offset: int) -> None: ...
 
 
-class LostPositions:
-    """The partitions of a worker that stand still because their position was refused."""
+class OtherOffsets(Protocol):
+    """Says where a partition goes on whose position is not there any more; it may raise."""
 
-    def __init__(self, bounds: OffsetBounds, start_offsets: StartOffsets, clock: Clock) -> None:
+    def start(self, place: TopicPartition, *, because: str, begin: int) -> int:
+        """An offset for one that has none, or whose records were deleted."""
+        ...
+
+    def after_truncation(self, place: TopicPartition, begin: int, end: int) -> int:
+        """An offset for one that ends before its position."""
+        ...
+
+
+class LostPositions:
+    """The partitions of a consumer that stand still because their position was refused."""
+
+    def __init__(self, bounds: OffsetBounds, start_offsets: OtherOffsets, clock: Clock) -> None:
         self._bounds = bounds
         self._start_offsets = start_offsets
         self._clock = clock
@@ -104,7 +115,7 @@ class LostPositions:
     def _next_offset(self, partition: TopicPartition, position: int | None, begin: int, end: int) -> int | None:
         """Where to go on, or ``None`` while that is not certain."""
         if position is None:
-            return self._start_offsets.start(partition, because="has no position")
+            return self._start_offsets.start(partition, because="has no position", begin=begin)
         if begin <= position <= end:
             log.info("partition %s is read on at offset %d, which a broker had refused", partition, position)
             return position
