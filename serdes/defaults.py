@@ -24,6 +24,11 @@ class OverDefault:
     lacking: str | None = None
 
     @property
+    def is_the_default(self) -> bool:
+        """Whether nothing is around it: it only says why there is no other."""
+        return self.wrap is _itself
+
+    @property
     def serializer(self) -> OverDefault:
         return self
 
@@ -58,7 +63,11 @@ def over_default(serde: SerdeOrDefault, wrap: Callable[[AnySerde], W], *, of_key
 
 def default_for(lacking: str) -> OverDefault:
     """Returns what stands for the default serde where a type has none; ``lacking`` says so."""
-    return OverDefault(lambda default: default, lacking=lacking)
+    return OverDefault(_itself, lacking=lacking)
+
+
+def _itself(default: AnySerde) -> AnySerde:
+    return default
 
 
 def default_part(given: object, part: str) -> str:

@@ -47,7 +47,7 @@ def calls(**functions: str) -> Callable[[F], F]:
 
 
 def _by_name(signature: inspect.Signature, given: tuple[object, ...]) -> str:
-    """What to do about an option that was given by its place."""
+    """Tells how to give an option that was given by its place."""
     parameters = signature.parameters.values()
     if len(given) <= sum(one.kind is not one.KEYWORD_ONLY for one in parameters):
         return ""

@@ -190,7 +190,7 @@ def serde_name(given: object, side: str, config: StreamsConfig) -> str:
     if given is None or isinstance(given, OverDefault):
         default = config[f"default.{default_part(given, side)}.serde"]
         inner = "none" if default is None else _name(default, _DEPTH)
-        return inner if given is None else f"over({inner})"
+        return inner if given is None or given.is_the_default else f"over({inner})"
     return _name(given, _DEPTH)
 
 

@@ -421,3 +421,13 @@ def test_other_json_is_no_shape() -> None:
         shape_from({"format": 1, "stores": []})
     with pytest.raises(TopologyError, match="another format"):
         shape_from({"format": 99})
+
+
+def test_function_whose_result_no_annotation_tells_leaves_the_default_serdes_as_they_are() -> None:
+    """Also against a topology that was kept before the reason was noted."""
+
+    found = shape(regrouped_without_name)
+    (store,), (repartitioned,) = found.stores, found.repartition_topics
+
+    assert store.key_serde == "StringSerde"
+    assert repartitioned.key_serde == "StringSerde"
