@@ -60,14 +60,16 @@ def build():
 
 @pytest.fixture
 def invoke(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Invoke]:
-    """Calls the program in an empty folder and without settings in the environment."""
+    """Calls the program in an empty folder, with none but the folder of the state among the settings in the
+    environment: what earlier applications of the same id have left there would be compared with these."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr("pykstreams.cli.logs.configure_logging", lambda level, worker, topology, **_: None)
     before = set(sys.modules)
 
     def call(*arguments: str, env: dict[str, str] | None = None) -> Result:
-        return CliRunner(env=env or {}).invoke(cli, list(arguments), catch_exceptions=False)
+        around = {"PYKSTREAMS_STATE_DIR": str(tmp_path / "state"), **(env or {})}
+        return CliRunner(env=around).invoke(cli, list(arguments), catch_exceptions=False)
 
     yield call
     for name in set(sys.modules) - before:
