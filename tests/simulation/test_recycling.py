@@ -18,8 +18,8 @@ import pytest
 from pykstreams import Consumed, Grouped, Materialized, Stores, StreamsBuilder, StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.restore.restore import OffsetReader, Restorer
+from pykstreams.runtime.clients.positions import OffsetReader, Offsets
+from pykstreams.runtime.restore.restore import Restorer
 from pykstreams.runtime.standby.changelog_rounds import ChangelogRounds
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
 from pykstreams.runtime.standby.standby_tasks import StandbyTasks

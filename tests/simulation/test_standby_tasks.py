@@ -17,8 +17,8 @@ import pytest
 from pykstreams import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.restore.restore import OffsetReader, Restorer, StateRestoreListener
+from pykstreams.runtime.clients.positions import OffsetReader, Offsets
+from pykstreams.runtime.restore.restore import Restorer, StateRestoreListener
 from pykstreams.runtime.standby.changelog_rounds import ChangelogRounds
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
 from pykstreams.runtime.standby.standby_tasks import StandbyTasks

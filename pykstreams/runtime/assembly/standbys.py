@@ -10,10 +10,10 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.assembly.application_parts import ApplicationParts, changelog_consumer, uncounted
 from pykstreams.runtime.clients.group_consumer import GroupConsumer
-from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.positions import OffsetReader, Offsets
 from pykstreams.runtime.membership.offset_sums import OffsetSums
 from pykstreams.runtime.metrics.updater_metrics import UpdaterMetrics
-from pykstreams.runtime.restore.restore import Listeners, OffsetReader, Restorer
+from pykstreams.runtime.restore.restore import Listeners, Restorer
 from pykstreams.runtime.restore.restore_metrics import RestoreMetrics
 from pykstreams.runtime.standby.changelog_rounds import ChangelogRounds, MakeRestorer
 from pykstreams.runtime.standby.group_offsets import GroupOffsets

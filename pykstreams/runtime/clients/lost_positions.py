@@ -8,20 +8,20 @@ The client reports a refusal late, too: that of an assignment which is over, whe
 begun. So a partition of which anything comes does not stand still, whatever was reported.
 
 Invariant: a position is left only when the leader says that what is there has been deleted, or, for ``CONFIRM_S``, that
-the partition ends before it; and nothing that was read is read again.
+the partition ends before it; a partition that is being read is never moved.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterUnavailableError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
-from pykstreams.runtime.clients.positions import CONFIRM_S
+from pykstreams.runtime.clients.positions import CONFIRM_S, OffsetReader
 
 log = logging.getLogger(__name__)
 
@@ -30,18 +30,6 @@ LOOK_S: Final = 1.0
 
 _ASK_S = 2.0
 """How long an answer is waited for; the worker serves nobody meanwhile."""
-
-
-class OffsetBounds(Protocol):
-    """The methods of an administrative client that are called here."""
-
-    def beginning_offsets(
-        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
-    ) -> Mapping[TopicPartition, int]: ...
-
-    def end_offsets(
-        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
-    ) -> Mapping[TopicPartition, int]: ...
 
 
 class Positions(Protocol):
@@ -69,7 +57,7 @@ class OtherOffsets(Protocol):
 class LostPositions:
     """The partitions of a consumer that stand still because their position was refused."""
 
-    def __init__(self, bounds: OffsetBounds, start_offsets: OtherOffsets, clock: Clock) -> None:
+    def __init__(self, bounds: OffsetReader, start_offsets: OtherOffsets, clock: Clock) -> None:
         self._bounds = bounds
         self._start_offsets = start_offsets
         self._clock = clock

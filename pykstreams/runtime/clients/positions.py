@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, Protocol, TypeAlias
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
@@ -19,6 +19,18 @@ that was stopped says so before it knows its successor. Longer than the session 
 
 Offsets: TypeAlias = Mapping[TopicPartition, tuple[int, str]]
 """Partition -> next offset to read, and the metadata that is committed with it."""
+
+
+class OffsetReader(Protocol):
+    """The methods of an administrative client that ask leaders for the ends of partitions."""
+
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> Mapping[TopicPartition, int]: ...
+
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> Mapping[TopicPartition, int]: ...
 
 
 def place_of(message: Message) -> TopicPartition:

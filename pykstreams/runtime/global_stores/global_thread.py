@@ -22,10 +22,11 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.lost_positions import LostPositions
 from pykstreams.runtime.clients.outage import Outage
+from pykstreams.runtime.clients.positions import OffsetReader
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.queries.local_store import LocalStore
-from pykstreams.runtime.restore.restore import COMMIT_EVERY, OffsetReader, StateRestoreListener
+from pykstreams.runtime.restore.restore import COMMIT_EVERY, StateRestoreListener
 from pykstreams.state.directory.disk_room import room_of
 
 log = logging.getLogger(__name__)
@@ -249,8 +250,8 @@ class GlobalThread:
                     f"request.timeout.ms) while they were read; waiting for {', '.join(map(str, sorted(left)))}: look "
                     "at the brokers that lead these partitions, or raise task.timeout.ms"
                 )
-            self._settle_refused(reader, batch)
             self._restore(batch, left)
+            self._settle_refused(reader, batch)
             if state.uncommitted >= COMMIT_EVERY:
                 self._with_room(state.commit)
         if not left:
@@ -291,10 +292,10 @@ class GlobalThread:
 
     def _turn(self, reader: TopicReader) -> None:
         batch = reader.fetch(self._poll_s)
-        self._settle_refused(reader, batch)
         for place, messages in batch.runs.items():
             self._with_room(partial(self._update_rest, place, messages))
         self._state.offsets.update(batch.positions)
+        self._settle_refused(reader, batch)
         if self._state.uncommitted >= _WORTH_COMMITTING and self._clock.monotonic() >= self._commit_at:
             self._with_room(self._state.commit)
             self._commit_at = self._clock.monotonic() + self._commit_s

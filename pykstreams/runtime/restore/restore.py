@@ -21,6 +21,7 @@ from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.errors import ClusterUnavailableError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.messages import RecordMessage
+from pykstreams.runtime.clients.positions import OffsetReader
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.restore.open_transactions import OpenTransactions
 from pykstreams.state.encoding.changelog_rows import ChangelogColumns
@@ -81,18 +82,6 @@ class RestorableStore(Protocol):
     def commit(self, changelog_offset: int, /) -> None: ...
 
     def end_restore(self) -> None: ...
-
-
-class OffsetReader(Protocol):
-    """The methods of an administrative client that restoring calls."""
-
-    def end_offsets(
-        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
-    ) -> Mapping[TopicPartition, int]: ...
-
-    def beginning_offsets(
-        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
-    ) -> Mapping[TopicPartition, int]: ...
 
 
 @dataclass(slots=True)

@@ -13,7 +13,8 @@ from typing import Final, TypeAlias
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.restore.restore import ASK_S, OffsetReader, RestorableStore, Restorer, Setback
+from pykstreams.runtime.clients.positions import OffsetReader
+from pykstreams.runtime.restore.restore import ASK_S, RestorableStore, Restorer, Setback
 from pykstreams.state.interfaces.store import ChangelogRow
 
 log = logging.getLogger(__name__)

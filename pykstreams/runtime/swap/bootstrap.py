@@ -33,8 +33,7 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import BootstrapError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.positions import BEGINNING, END, Offsets
-from pykstreams.runtime.restore.restore import OffsetReader
+from pykstreams.runtime.clients.positions import BEGINNING, END, OffsetReader, Offsets
 from pykstreams.runtime.tasks.offset_metadata import UNKNOWN_TIME, decode, encode
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.state.bulk.description import described, differences

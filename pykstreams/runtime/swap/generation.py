@@ -18,8 +18,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.types import Duration, duration_ms
-from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.restore.restore import OffsetReader
+from pykstreams.runtime.clients.positions import OffsetReader, Offsets
 from pykstreams.runtime.swap.bootstrap import (
     PIN,
     Bootstrap,

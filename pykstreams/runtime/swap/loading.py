@@ -7,8 +7,7 @@ from typing import Protocol
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
-from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.restore.restore import OffsetReader
+from pykstreams.runtime.clients.positions import OffsetReader, Offsets
 from pykstreams.runtime.swap.bootstrap import Bootstrap
 from pykstreams.runtime.swap.generation import BootstrapLoad, Generation
 from pykstreams.runtime.tasks.task import Task

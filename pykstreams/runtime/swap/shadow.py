@@ -18,8 +18,7 @@ from typing import Final, Protocol
 
 from pykstreams.core.errors import ClusterError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.restore.restore import OffsetReader
+from pykstreams.runtime.clients.positions import OffsetReader, Offsets
 from pykstreams.runtime.swap.bootstrap import GENERATION
 from pykstreams.runtime.swap.bounded_inputs import BoundedInputs, InputReader
 from pykstreams.runtime.swap.generation import Generation

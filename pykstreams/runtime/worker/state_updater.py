@@ -70,7 +70,7 @@ class Restored:
 
 @dataclass(frozen=True, slots=True)
 class Corrupted:
-    """A task whose local state is unusable; it was closed and its state deleted."""
+    """A task that was closed and is to be opened anew; its state is deleted where its changelog has all of it."""
 
     task_id: TaskId
 
@@ -329,7 +329,7 @@ class StateUpdater:
         self._outage.over()
         self._restoring[task.id] = (task, frozenset(stores))
         if setback:
-            self._set_back(setback)
+            self._set_back(setback, order)
         else:
             self._hand_over(restorer)
 
@@ -352,8 +352,11 @@ class StateUpdater:
                 self._remade.forget(changelogs)
                 self._reports.put(task, Restored(task_id, changelogs))
 
-    def _set_back(self, setback: Setback) -> None:
-        """Closes a task that cannot be restored; its state is deleted only where its changelog has all of it."""
+    def _set_back(self, setback: Setback, order: _Open | None = None) -> None:
+        """Closes a task that cannot be restored; its state is deleted only where its changelog has all of it.
+
+        :param order: the order to open it, while that is being carried out.
+        """
         task_id = setback.task_id
         found = self._restoring.get(task_id)
         if found is None:  # another store of the same task was first
@@ -370,7 +373,10 @@ class StateUpdater:
                 self._close(found[0])
                 if self._remade.is_certain(setback):
                     raise self._without_changelog(setback)
-                self._reports.put(found[0], Corrupted(task_id))
+                if order is None:
+                    self._reports.put(found[0], Corrupted(task_id))
+                else:
+                    self._wait(order, _CLUSTER_RETRY_S)
 
     def _without_changelog(self, remade: Remade) -> MissingInternalTopicsError:
         folder = str(self._folders.path(remade.task_id))

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.restore.restore import OffsetReader, Restorer, StateRestoreListener, Truncated
+from pykstreams.runtime.clients.positions import OffsetReader
+from pykstreams.runtime.restore.restore import Restorer, StateRestoreListener, Truncated
 from pykstreams.runtime.standby.changelog_rounds import ROUND_S, ChangelogRounds
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeRestoredStore
 

@@ -13,8 +13,8 @@ from pykstreams import Consumed, Grouped, Materialized, Serdes, Stores, StreamsB
 from pykstreams.core.errors import LockError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.restore.restore import OffsetReader, Restorer, StateRestoreListener
+from pykstreams.runtime.clients.positions import OffsetReader, Offsets
+from pykstreams.runtime.restore.restore import Restorer, StateRestoreListener
 from pykstreams.runtime.standby.changelog_rounds import ROUND_S, ChangelogRounds
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
 from pykstreams.runtime.standby.standby_tasks import LOOK_S, StandbyTasks

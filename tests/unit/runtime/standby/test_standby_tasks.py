@@ -12,10 +12,10 @@ import pytest
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import BootstrapError, ClusterError, DamagedStoreError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.positions import OffsetReader, Offsets
 from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore.open_tasks import CHECKPOINT_S
-from pykstreams.runtime.restore.restore import OffsetReader, Restorer, StateRestoreListener
+from pykstreams.runtime.restore.restore import Restorer, StateRestoreListener
 from pykstreams.runtime.standby.changelog_rounds import ROUND_S, ChangelogRounds
 from pykstreams.runtime.standby.standby_plan import StandbyPlan
 from pykstreams.runtime.standby.standby_tasks import LOOK_S, StandbyTasks

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.restore.restore import OffsetReader
+from pykstreams.runtime.clients.positions import OffsetReader
 
 
 @dataclass

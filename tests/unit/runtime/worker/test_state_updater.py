@@ -23,6 +23,7 @@ from pykstreams.core.errors import (
     StoreEngineError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore import remade_changelogs
 from pykstreams.runtime.restore.restore import Damaged, Restorer, StateRestoreListener
@@ -188,24 +189,44 @@ def test_state_that_its_changelog_no_longer_covers_is_deleted(
     assert not row.exists()
 
 
-def test_state_whose_changelog_is_too_short_by_the_word_of_one_broker_is_tried_again(
+def test_state_whose_changelog_is_too_short_by_the_word_of_one_broker_is_tried_again_after_a_while(
     start: Callable[..., StateUpdater],
     logs: FakeChangelogs,
     directory: StateDirectory,
+    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A broker that was stopped does not know yet that another one leads the changelog."""
-    logs.ends[LOG] = 3
+    monkeypatch.setattr(state_updater, "_CLUSTER_RETRY_S", 0.01)
+    ends = [3, 3, 4]
+    monkeypatch.setattr(logs, "end_offsets", lambda places, timeout_s: {LOG: ends.pop(0)})
+    row = directory.task_dir(TASK) / "rocksdb"
+    row.mkdir()
+    updater = start()
+    opened = task(FakeRestoredStore(offset=4))
+    updater.open(opened, {})
+
+    assert reports(updater) == [Restored(TASK, frozenset({LOG}))]
+    assert opened.history == ["open", "close", "open", "close", "open"]
+    assert caplog.text.count("a broker that leads it no longer may say so, too") == 1
+    assert row.exists()
+
+
+def test_changelog_that_turns_out_to_be_too_short_while_it_is_read_has_its_task_opened_anew(
+    start: Callable[..., StateUpdater],
+    logs: FakeChangelogs,
+    directory: StateDirectory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ends = [9, 3]
+    monkeypatch.setattr(logs, "end_offsets", lambda places, timeout_s: {LOG: ends.pop(0)})
+    logs.batches.append(RestoreBatch(out_of_range=[LOG]))
     row = directory.task_dir(TASK) / "rocksdb"
     row.mkdir()
     updater = start()
     updater.open(task(FakeRestoredStore(offset=4)), {})
-    first = reports(updater)
-    logs.ends[LOG] = 4
-    updater.open(task(FakeRestoredStore(offset=4)), {})
 
-    assert (first, reports(updater)) == ([Corrupted(TASK)], [Restored(TASK, frozenset({LOG}))])
-    assert "a broker that leads it no longer may say so, too" in caplog.text
+    assert reports(updater) == [Corrupted(TASK)]
     assert row.exists()
 
 

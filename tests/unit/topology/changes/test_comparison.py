@@ -424,8 +424,7 @@ def test_other_json_is_no_shape() -> None:
 
 
 def test_function_whose_result_no_annotation_tells_leaves_the_default_serdes_as_they_are() -> None:
-    """Also against a topology that was kept before the reason was noted."""
-
+    """A topology that was kept by a release which did not tell the reason has not changed."""
     found = shape(regrouped_without_name)
     (store,), (repartitioned,) = found.stores, found.repartition_topics
 
