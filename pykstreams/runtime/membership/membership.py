@@ -60,8 +60,11 @@ class Membership(Protocol):
         """Whether a commit may be made now: not while tasks are shared out anew. Records may be processed meanwhile."""
         ...
 
-    def confirm(self) -> bool:
-        """Asks the group whether this member still counts; false: not known yet. ``TaskMigratedError``: it does not."""
+    def silent_s(self) -> float | None:
+        """Seconds since the last word to the group that it has answered was sent, 0 for a member of none.
+
+        ``None`` while the group waits for others to join: it keeps this member meanwhile.
+        """
         ...
 
     def commit(self, offsets: Offsets) -> bool:

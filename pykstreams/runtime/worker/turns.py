@@ -32,7 +32,7 @@ class Turns:
         for one in tasks:
             began = self._clock.monotonic()
             whole = left = self._batch
-            while left > 0 and self._standing.touch():
+            while left > 0 and self._standing.is_member():
                 wanted = min(left, LOOK_EVERY)
                 taken = one.task.process(wanted)
                 processed += taken

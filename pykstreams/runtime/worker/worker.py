@@ -159,7 +159,7 @@ class Worker:
             clock, config.commit_interval_ms / 1000, self._poll_s, exactly_once=self._exactly_once
         )
         self._settling = Settling(clock, self._schedule, parts.woken, exactly_once=self._exactly_once)
-        self._standing = GroupStanding(parts.membership, clock, session_timeout_ms)
+        self._standing = GroupStanding(name, parts.membership, clock, session_timeout_ms)
         self._turns = Turns(clock, self._standing)
         self._metrics = ThreadMetrics(parts.metrics, clock)
         self._rebalances = RebalanceMetrics(parts.metrics, clock)
@@ -286,7 +286,7 @@ class Worker:
         parts, tasks = self._parts, self._tasks
         if parts.topic_watch is not None:
             parts.topic_watch.check()
-        change = parts.membership.poll()
+        change = parts.membership.poll(0 if self._standing.is_member() else SOON_S)
         if isinstance(change, Lost):
             with self._rebalances.assigning(lost=True):
                 self._start_over(None)
@@ -299,7 +299,10 @@ class Worker:
                     self._adapt(change.layout)
                 tasks.want(change.active)
                 parts.membership.ack(change)
-        if not self._standing.is_member() or not self._output_is_ready():
+        if not self._standing.is_member():
+            self._wait_for_the_group()
+            return
+        if not self._output_is_ready():
             return
         tasks.poll()
         works = not parts.pause.is_set
@@ -323,6 +326,19 @@ class Worker:
             self._adapt(layout)
         self._summary.poll(self._tasks.running, parts.updater)
         self._metrics.turn_ended(lambda: [one.task for one in tasks.running.values()])
+
+    def _wait_for_the_group(self) -> None:
+        """Drops what could not be delivered while the worker counted: it must not come behind others' records.
+
+        Under exactly-once brokers fence it.
+        """
+        self._standing.warn()
+        self._parts.output.poll()
+        if not self._exactly_once and self._standing.has_lapsed() and self._parts.output.holds_records:
+            raise TaskMigratedError(
+                f"the group has not answered {self.name} for its whole session, so others may have its tasks, and what "
+                "it could not deliver is dropped"
+            )
 
     def _work(self) -> bool:
         """Lets tasks process and punctuate; true when one of them wants a commit."""
@@ -456,10 +472,14 @@ class Worker:
                     raise TaskMigratedError("the group has gone on without this worker")
         except (TaskMigratedError, TaskCorruptedError, ClusterUnavailableError, StoreEngineError) as error:
             log.warning("the last commit did not succeed, so some records will be processed again: %s", error)
-            self._parts.output.commits.abort()
+            self._start_over(None)
 
     def _commits_last(self) -> bool:
-        return self._parts.membership.may_commit() and self._parts.output.commits.commit_last(
+        parts = self._parts
+        if not self._standing.is_member():
+            self._standing.warn()
+            return False
+        return parts.membership.may_commit() and parts.output.commits.commit_last(
             self._settling.wait(self._tasks.running.values())
         )
 

@@ -234,9 +234,8 @@ class FakeMembership:
         self.fail: Exception | None = None
         self.acknowledged: list[Any] = []
         self.left: bool | None = None
-        self.confirmed = 0
-        self.unsure = 0
-        self.put_out: Exception | None = None
+        self.silent: float | None = 0.0
+        self.when_polled: Callable[[], None] = lambda: None
         self.on_revoked: Callable[[frozenset[TaskId]], None] = lambda _: None
         self.commits = 0
         self.layout: TopicLayout | None = None
@@ -254,6 +253,7 @@ class FakeMembership:
         self.layout = layout
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
+        self.when_polled()
         self._joins = False
         while self.changes:
             change = self.changes.pop(0)
@@ -268,15 +268,8 @@ class FakeMembership:
     def may_commit(self) -> bool:
         return not self.rebalances and not self._joins
 
-    def confirm(self) -> bool:
-        self.confirmed += 1
-        if self.put_out is not None:
-            failure, self.put_out = self.put_out, None
-            raise failure
-        if self.unsure:
-            self.unsure -= 1
-            return False
-        return True
+    def silent_s(self) -> float | None:
+        return self.silent
 
     def commit(self, offsets: Offsets) -> bool:
         if self.fail is not None:

@@ -83,6 +83,8 @@ class Session(Protocol):
 
     def poll(self, timeout_s: float) -> Event | None: ...
 
+    def silent_s(self) -> float | None: ...
+
     def expel(self, error: GroupError) -> None: ...
 
     def stop(self) -> None: ...
@@ -90,8 +92,6 @@ class Session(Protocol):
 
 class Requests(OffsetRequests, Protocol):
     """The requests that a worker makes by itself, on a connection beside that of the session."""
-
-    def heartbeat(self, member: MemberOf) -> None: ...
 
     def leave(self, member_id: str, reason: str) -> None: ...
 
@@ -181,18 +181,8 @@ class ClassicMembership:
     def may_commit(self) -> bool:
         return self._member is not None and not self._joins.under_way
 
-    def confirm(self) -> bool:
-        self._refuse_when_lost()
-        if self._member is None:
-            return True
-        if self._joins.under_way:
-            return False
-        try:
-            self._requests.heartbeat(self._member)
-        except GroupError as error:
-            self._check_standing(error)
-            return error.name == "REBALANCE_IN_PROGRESS"
-        return True
+    def silent_s(self) -> float | None:
+        return self._session.silent_s()
 
     def commit(self, offsets: Offsets) -> bool:
         self._refuse_when_lost()

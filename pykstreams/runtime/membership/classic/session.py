@@ -113,6 +113,8 @@ class ClassicSession:
         self._knows_of_rejoin = False
         self._failures = 0
         self._heartbeat_at = 0.0
+        self._answered_from = 0.0
+        """When the last request was sent that the coordinator has answered."""
 
     @property
     def member_id(self) -> str:
@@ -134,6 +136,19 @@ class ClassicSession:
     def poll(self, timeout_s: float) -> Event | None:
         """Returns the next event, waits for it if need be; to be called at least every ``max.poll.interval.ms``."""
         return self._thread.poll(timeout_s)
+
+    def silent_s(self) -> float | None:
+        """Seconds since the last request that the coordinator has answered was sent, 0 for one that is no member.
+
+        ``None`` while a join is under way: the coordinator keeps a member whose join waits for those of others. One
+        that had to be asked for again may not have reached it.
+        """
+        with self._changed:
+            if self._member is None:
+                return 0.0
+            if self._wish is not None and not self._failures:
+                return None
+            return self._clock.monotonic() - self._answered_from
 
     def expel(self, error: GroupError) -> None:
         """Notes what a request of the worker's own has shown: the group goes on without this member.
@@ -174,6 +189,7 @@ class ClassicSession:
             joined = self._requests.join(self._member_id, subscription)
             self._member_id = joined.member.member_id
             assignments = {} if joined.subscriptions is None else self._lead(joined.subscriptions)
+            sent_at = self._clock.monotonic()
             assignment = self._requests.sync(joined.member, assignments)
         except GroupError as error:
             return self._not_joined(error)
@@ -186,6 +202,7 @@ class ClassicSession:
         with self._changed:
             self._failures = 0
             self._member = joined.member
+            self._answered_from = sent_at
             self._heartbeat_at = self._clock.monotonic() + self._heartbeat_s
             self._wish = None
             self._knows_of_rejoin = False
@@ -224,17 +241,21 @@ class ClassicSession:
         return IDLE_S
 
     def _heartbeat(self, member: MemberOf) -> None:
+        sent_at = self._clock.monotonic()
         try:
             self._requests.heartbeat(member)
         except GroupError as error:
-            self._no_heartbeat(member, error)
+            self._no_heartbeat(member, error, sent_at)
+        else:
+            self._answered_from = sent_at
 
-    def _no_heartbeat(self, member: MemberOf, error: GroupError) -> None:
+    def _no_heartbeat(self, member: MemberOf, error: GroupError, sent_at: float) -> None:
         with self._changed:
             if self._thread.is_stopping or self._member is not member:
                 return
             match error.name:
                 case "REBALANCE_IN_PROGRESS":
+                    self._answered_from = sent_at
                     if self._wish is None and not self._knows_of_rejoin:
                         self._knows_of_rejoin = True
                         self._thread.report(RejoinWanted())

@@ -49,7 +49,6 @@ from pykstreams.runtime.topics.topic_admin import TopicLayout
 log = logging.getLogger(__name__)
 
 _LOOK_AGAIN_MS: Final = 1_000
-_CONFIRM_S: Final = 1.0
 _HEARTBEATS_BEFORE_ENDING: Final = 2
 """How long source topics may be missing (``StreamThread.handleMissingSourceTopicsWithTimeout``, 4.3.1)."""
 _NOT_NOW: Final = frozenset(
@@ -78,7 +77,7 @@ class Session(Protocol):
 
     def poll(self, timeout_s: float) -> Event | None: ...
 
-    def confirm(self, timeout_s: float) -> bool: ...
+    def silent_s(self) -> float: ...
 
     def expel(self, reason: str) -> None: ...
 
@@ -179,9 +178,8 @@ class StreamsMembership:
     def may_commit(self) -> bool:
         return self._session.epoch is not None
 
-    def confirm(self) -> bool:
-        self._refuse_when_lost()
-        return self._session.confirm(_CONFIRM_S)
+    def silent_s(self) -> float:
+        return self._session.silent_s()
 
     def commit(self, offsets: Offsets) -> bool:
         self._refuse_when_lost()

@@ -116,7 +116,6 @@ class StreamsSession:
         )
         self._changed = self._thread.changed
         self._place: _Place | None = None
-        self._confirmed = _Confirmation()
 
     @property
     def epoch(self) -> int | None:
@@ -151,18 +150,13 @@ class StreamsSession:
                 self._place.owned = self._place.owned.together(event.tasks)
             return event
 
-    def confirm(self, timeout_s: float) -> bool:
-        """Whether the group has answered a heartbeat that was sent after this was asked for the first time."""
+    def silent_s(self) -> float:
+        """Seconds since the last heartbeat that the coordinator has answered was sent, 0 for one that is no member."""
         with self._changed:
             place = self._place
-            if place is None:
-                return True
-            if not self._confirmed.is_asked:
-                self._confirmed.ask()
-                place.due_at = 0.0
-                self._thread.wake()
-            self._changed.wait_for(lambda: self._confirmed.is_given or self._place is not place, timeout_s)
-            return self._confirmed.take()
+            if place is None or place.epoch == JOINING:
+                return 0.0
+            return self._clock.monotonic() - place.answered_from
 
     def expel(self, reason: str) -> None:
         """Notes what a request of the worker's own has shown: the group goes on without this member."""
@@ -190,7 +184,7 @@ class StreamsSession:
     def _beat(self, place: _Place) -> None:
         with self._changed:
             said = place.next(self.member_id, self._joining, shutdown=self._shutdown)
-            self._confirmed.sent()
+            sent_at = self._clock.monotonic()
         try:
             answer = self._requests.heartbeat(said)
             if place.may_have_missed_tasks(said, answer):
@@ -202,11 +196,11 @@ class StreamsSession:
             return
         with self._changed:
             if self._place is place:
-                self._answered(place, answer)
+                self._answered(place, answer, sent_at)
 
-    def _answered(self, place: _Place, answer: Heartbeaten) -> None:
+    def _answered(self, place: _Place, answer: Heartbeaten, sent_at: float) -> None:
+        place.answered_from = sent_at
         place.answered(answer, self._clock.monotonic())
-        self._confirmed.answered()
         if answer.endpoints is not None:
             self._thread.report(EndpointsChanged(answer.endpoints))
         statuses = answer.statuses
@@ -218,7 +212,6 @@ class StreamsSession:
             # of several, only the last counts: a task that was taken back in between must not be begun
             self._thread.withdraw(Targeted)
             self._thread.report(Targeted(answer.tasks))
-        self._changed.notify_all()
 
     def _no_answer(self, place: _Place, error: GroupError) -> None:
         place.failed(self._clock.monotonic())
@@ -270,6 +263,8 @@ class _Place:
         self.target: Tasks | None = None
         self.statuses: Mapping[int, str] = {}
         self.due_at = 0.0
+        self.answered_from = 0.0
+        """When the last heartbeat was sent that the coordinator has answered."""
         self._told: Tasks | None = None
         self._endpoints_epoch = NO_ENDPOINTS
         self._failures = 0
@@ -302,31 +297,6 @@ class _Place:
         self._missed_an_answer = True
         self._failures += 1
         self.due_at = min(self.due_at, now + backoff_s(self._failures))
-
-
-class _Confirmation:
-    """Whether the group has confirmed that this member still counts, since somebody asked."""
-
-    def __init__(self) -> None:
-        self.is_asked = False
-        self.is_given = False
-        self._is_sent = False
-
-    def ask(self) -> None:
-        self.is_asked, self._is_sent, self.is_given = True, False, False
-
-    def sent(self) -> None:
-        self._is_sent = self.is_asked
-
-    def answered(self) -> None:
-        self.is_given = self._is_sent
-
-    def take(self) -> bool:
-        """Returns whether it was given; after that it is to be asked for again."""
-        given = self.is_given
-        if given:
-            self.is_asked = self._is_sent = self.is_given = False
-        return given
 
 
 def _refusal(error: GroupError) -> StreamsError:

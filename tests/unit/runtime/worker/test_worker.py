@@ -518,24 +518,32 @@ def test_last_commit_that_is_fenced_is_said_and_does_not_fail(
     assert "the last commit did not succeed, so some records will be processed again: not in the group" in caplog.text
 
 
-def test_worker_that_was_stopped_for_its_session_asks_the_group_before_it_goes_on(bench: WorkerBench) -> None:
+def test_worker_that_has_not_heard_from_its_group_processes_and_commits_nothing_until_it_has(
+    bench: WorkerBench, caplog: pytest.LogCaptureFixture
+) -> None:
     bench.assign(ONE)
-    bench.made[0].add(P0, [Message(0)])
-    bench.clock.advance(3.5)
-    bench.membership.unsure = 1
+    bench.feed(P0, 0)
+    bench.clock.advance(4)
+    bench.made[0].add(P0, [Message(1)])
+    bench.membership.silent = 5.0
     bench.worker.step()
-    before = dict(bench.made[0].done)
+    before = dict(bench.made[0].done), dict(bench.membership.offsets)
+    bench.membership.silent = 0.2
     bench.worker.step()
 
-    assert (before, bench.made[0].done) == ({}, {P0: 1})
-    assert bench.membership.confirmed == 2
+    assert before == ({P0: 1}, {})
+    assert bench.made[0].done == {P0: 2}
+    assert bench.membership.offsets == {P0: (2, "m2")}
+    assert "the group has not answered worker for 5.0 s" in caplog.text
 
 
 def test_worker_that_was_put_out_of_the_group_while_it_was_stopped_processes_nothing(bench: WorkerBench) -> None:
     bench.assign(ONE)
     bench.made[0].add(P0, [Message(0)])
     bench.clock.advance(7)
-    bench.membership.put_out = TaskMigratedError("no member any more")
+    bench.membership.silent = 7.0
+    bench.worker.step()
+    bench.membership.changes.append(Lost())
     bench.worker.step()
 
     assert bench.made[0].done == {}
@@ -543,29 +551,113 @@ def test_worker_that_was_put_out_of_the_group_while_it_was_stopped_processes_not
     assert bench.membership.offsets == {}
 
 
-def test_worker_that_is_stopped_in_the_middle_of_its_records_asks_before_the_next_ones(bench: WorkerBench) -> None:
+def test_worker_that_is_stopped_in_the_middle_of_its_records_waits_for_the_group_before_the_next_ones(
+    bench: WorkerBench,
+) -> None:
     bench.assign(ONE)
     task = bench.made[0]
-    task.when_processing = lambda: bench.clock.advance(7)
-    bench.membership.put_out = TaskMigratedError("no member any more")
+
+    def stopped() -> None:
+        bench.clock.advance(7)
+        bench.membership.silent = 7.0
+
+    task.when_processing = stopped
     bench.feed(P0, *range(3 * LOOK_EVERY))
     task.when_processing = lambda: None
+    bench.worker.step()
 
     assert task.done == {P0: LOOK_EVERY}
-    bench.worker.step()
-    assert task.done == {P0: LOOK_EVERY}
-    assert bench.updater.closed == [(ONE, None)]
     assert bench.membership.offsets == {}
 
 
-def test_worker_that_is_never_silent_asks_nobody(bench: WorkerBench) -> None:
+def test_worker_that_was_stopped_while_it_joined_goes_on_only_after_the_join(bench: WorkerBench) -> None:
     bench.assign(ONE)
+    bench.made[0].add(P0, [Message(0)])
+    bench.membership.silent = None
+    bench.clock.advance(7)
+    bench.worker.step()
+    before = dict(bench.made[0].done)
+    bench.clock.advance(1)
+    bench.membership.silent = 0.5
+    bench.worker.step()
+
+    assert (before, bench.made[0].done) == ({}, {P0: 1})
+
+
+def test_worker_processes_on_while_it_waits_for_others_to_join(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    bench.membership.silent = None
     for offset in range(20):
         bench.feed(P0, offset)
         bench.clock.advance(0.5)
 
-    assert bench.membership.confirmed == 0
+    assert bench.made[0].done == {P0: 20}
+
+
+def test_records_that_could_not_be_delivered_before_the_session_ended_are_dropped(
+    bench: WorkerBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.assign(ONE)
+    bench.feed(P0, 0)
+    bench.output.holds_records = True
+    bench.membership.silent = 5.0
+    bench.worker.step()
+    before = bench.output.renewed
+    bench.membership.silent = 6.1
+    bench.worker.step()
+
+    assert (before, bench.output.renewed) == (0, 1)
+    assert bench.updater.closed == [(ONE, None)]
+    assert "what it could not deliver is dropped" in caplog.text
+
+
+def test_worker_whose_records_were_all_delivered_keeps_its_tasks_when_the_session_ends(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    bench.feed(P0, 0)
+    bench.membership.silent = 60.0
+    bench.worker.step()
+
+    assert bench.output.renewed == 0
+    assert bench.updater.closed == []
+
+
+def test_transaction_is_kept_when_the_session_ends_since_brokers_fence_it() -> None:
+    bench = WorkerBench(settings={"processing.guarantee": "exactly_once_v2"})
+    bench.assign(ONE)
+    bench.feed(P0, 0)
+    bench.output.holds_records = True
+    bench.membership.silent = 60.0
+    bench.worker.step()
+
+    assert bench.output.renewed == 0
+    assert bench.updater.closed == []
+
+
+def test_worker_that_hears_from_its_group_is_never_in_doubt(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    for offset in range(20):
+        bench.membership.silent = (offset % 3) + 0.5
+        bench.feed(P0, offset)
+        bench.clock.advance(0.5)
+
     assert bench.membership.offsets[P0][0] > 15
+
+
+def test_last_commit_is_not_made_by_a_worker_that_has_not_heard_from_its_group(
+    bench: WorkerBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    def stop() -> None:
+        bench.reader.next = fetched(P0, 0)
+        bench.output.holds_records = True
+        bench.membership.silent = 60.0
+        bench.membership.when_polled = lambda: bench.clock.advance(1)
+        bench.worker.stop(leave=True)
+
+    run(bench, stop)
+
+    assert bench.membership.offsets == {}
+    assert bench.output.renewed == 1
+    assert "the last commit did not succeed" in caplog.text
 
 
 def test_cluster_that_does_not_answer_sends_tasks_back_to_their_last_commit_and_ends_nothing(

@@ -56,6 +56,7 @@ class Group:
         self.revoked: list[frozenset[TaskId]] = []
         self.clock = MockClock()
         self.member_id = "me"
+        self.silent: float | None = 0.0
         self.group = GroupSettings("app", instance_id, 10_000, 30_000)
         self.seen = layout(2)
         self.is_visible = True
@@ -108,8 +109,8 @@ class Group:
         self._ask("committed")
         return dict.fromkeys(partitions, (1, ""))
 
-    def heartbeat(self, member: MemberOf) -> None:
-        self._ask("heartbeat")
+    def silent_s(self) -> float | None:
+        return self.silent
 
     def leave(self, member_id: str, reason: str) -> None:
         self._ask(f"leave {member_id}")
@@ -181,10 +182,16 @@ def test_nothing_is_committed_while_a_join_is_under_way(group: Group) -> None:
     group.membership.poll()
     assert not group.membership.may_commit()
     assert not group.membership.commit(OFFSETS)
-    assert not group.membership.confirm()
     with pytest.raises(TaskMigratedError, match="not in the group at the moment"):
         group.membership.transaction_metadata()
     assert group.log.count("commit in 1") == 1
+
+
+@pytest.mark.parametrize("silent", [None, 3.5])
+def test_the_session_knows_how_long_the_group_has_been_silent(group: Group, silent: float | None) -> None:
+    group.synced(1, 0)
+    group.silent = silent
+    assert group.membership.silent_s() == silent
 
 
 def test_topics_that_change_during_a_join_are_said_after_it(group: Group) -> None:
@@ -252,8 +259,6 @@ def test_a_fenced_commit_says_so_until_the_loss_is_taken(group: Group, code: int
         group.membership.commit(OFFSETS)
     with pytest.raises(TaskMigratedError):
         group.membership.commit(OFFSETS)
-    with pytest.raises(TaskMigratedError):
-        group.membership.confirm()
     assert isinstance(group.membership.poll(), Lost)
     lost = group.membership.poll()
     assert isinstance(lost, Lost)
@@ -271,7 +276,6 @@ def test_a_commit_that_cannot_be_made_now_is_made_later(group: Group, code: int)
     group.synced(1, 0)
     group.error = code
     assert not group.membership.commit(OFFSETS)
-    assert group.membership.confirm() == (code == KafkaError.REBALANCE_IN_PROGRESS)
     group.error = None
     assert group.membership.commit(OFFSETS)
 

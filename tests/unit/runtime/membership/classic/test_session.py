@@ -107,6 +107,44 @@ def test_the_group_is_told_at_each_interval_that_the_member_lives() -> None:
     assert member.session.poll(0) is None
 
 
+@pytest.mark.parametrize("answer", [[], [KafkaError.REBALANCE_IN_PROGRESS]])
+def test_the_group_has_been_silent_since_the_last_heartbeat_that_it_answered_was_sent(answer: list[int]) -> None:
+    member = Member().joined()
+    assert member.session.silent_s() == 0
+    member.requests.during["heartbeat"] = lambda: member.clock.advance(500)
+    member.beat(*answer)
+    assert member.session.silent_s() == 0.5
+    member.beat(KafkaError._TIMED_OUT)
+    assert member.session.silent_s() == 3.5
+
+
+def test_a_member_that_is_not_in_the_group_waits_for_no_word_of_it() -> None:
+    member = Member()
+    member.clock.advance(60_000)
+    assert member.session.silent_s() == 0
+    member.joined().beat(KafkaError.UNKNOWN_MEMBER_ID)
+    member.clock.advance(60_000)
+    assert member.session.silent_s() == 0
+
+
+def test_a_member_is_kept_while_the_group_waits_for_others_to_join() -> None:
+    member = Member().joined()
+    member.session.join(b"again")
+    member.clock.advance(60_000)
+    assert member.session.silent_s() is None
+    member.session.step()
+    assert member.session.silent_s() == 0
+
+
+def test_a_member_whose_join_was_not_answered_may_not_be_kept() -> None:
+    member = Member().joined()
+    member.session.join(b"again")
+    member.requests.errors["join"] = [KafkaError._TRANSPORT]
+    member.clock.advance(7_000)
+    member.session.step()
+    assert member.session.silent_s() == 7
+
+
 def test_the_wish_of_the_group_is_reported_once() -> None:
     member = Member().joined()
     for _ in range(3):

@@ -57,7 +57,7 @@ class Group:
         self.is_visible = True
         self.member_id = "me"
         self.epoch: int | None = 5
-        self.confirms = True
+        self.silent = 0.0
         self.group = GroupSettings("app", None, 10_000, 30_000)
         self.seen = layout(2)
         self.standby: Mapping[TaskId, frozenset[TopicPartition]] = {}
@@ -97,8 +97,8 @@ class Group:
     def poll(self, timeout_s: float) -> Event | None:
         return self.events.pop(0) if self.events else None
 
-    def confirm(self, timeout_s: float) -> bool:
-        return self.confirms
+    def silent_s(self) -> float:
+        return self.silent
 
     def expel(self, reason: str) -> None:
         self.epoch = None
@@ -284,11 +284,10 @@ def test_brokers_fence_transactions_by_what_the_client_library_writes_itself(gro
     assert own[7:].startswith(b"\xff\xff\xff\xffapp\0")
 
 
-def test_the_group_is_asked_whether_the_member_still_counts(group: Group) -> None:
+def test_the_session_knows_how_long_the_group_has_been_silent(group: Group) -> None:
     group.given(0)
-    assert group.membership.confirm()
-    group.confirms = False
-    assert not group.membership.confirm()
+    group.silent = 3.5
+    assert group.membership.silent_s() == 3.5
 
 
 def test_a_shutdown_that_a_member_asks_for_reaches_all(group: Group) -> None:

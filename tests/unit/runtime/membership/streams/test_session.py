@@ -292,20 +292,27 @@ def test_a_member_can_ask_all_to_shut_down() -> None:
     assert member.beat(Heartbeaten(7, 1_000)).shutdown
 
 
-def test_only_a_heartbeat_that_was_sent_afterwards_confirms_that_the_member_counts() -> None:
+def test_the_group_has_been_silent_since_the_last_heartbeat_that_it_answered_was_sent() -> None:
     member = Member().joined()
-    member.requests.during = lambda: assert_not_confirmed(member)
+    assert member.session.silent_s() == 0
+    member.requests.during = lambda: member.clock.advance(500)
     member.beat()
+    assert member.session.silent_s() == 0.5
     member.requests.during = None
-    assert not member.session.confirm(0)
-    member.session.step()
-    assert member.session.confirm(0)
-    assert not member.session.confirm(0)
+    member.beat(group_error(NO_ANSWER))
+    assert member.session.silent_s() == 1.5
+    member.requests.assignments = [NO_TASKS]
+    member.beat()
+    assert member.session.silent_s() == 0
 
 
-def assert_not_confirmed(member: Member) -> None:
-    member.requests.during = None
-    assert not member.session.confirm(0)
+def test_a_member_that_is_not_in_the_group_waits_for_no_word_of_it() -> None:
+    member = Member()
+    member.clock.advance(20_000)
+    assert member.session.silent_s() == 0
+    member.session.join()
+    member.beat(group_error(NO_ANSWER))
+    assert member.session.silent_s() == 0
 
 
 def test_what_a_request_of_the_worker_has_shown_puts_the_member_out() -> None:
@@ -313,7 +320,7 @@ def test_what_a_request_of_the_worker_has_shown_puts_the_member_out() -> None:
     member.session.expel("refused")
 
     assert member.session.poll(0) == Expelled("refused")
-    assert member.session.confirm(0)
+    assert member.session.silent_s() == 0
 
 
 def test_the_answer_to_a_member_that_was_put_out_meanwhile_is_of_no_account() -> None:
