@@ -46,6 +46,7 @@ def make_name() -> Callable[[str], str]:
     numbers = itertools.count(1)
 
     def make(prefix: str = "test") -> str:
-        return f"{prefix}-{run}-{next(numbers)}"
+        # of one length, since names are compared where they are within records
+        return f"{prefix}-{run}-{next(numbers):03}"
 
     return make
