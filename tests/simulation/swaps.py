@@ -29,6 +29,7 @@ from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import DeliveryFailures
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
+from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore.restore import Restorer, StateRestoreListener
 from pykstreams.runtime.swap.bootstrap import TaskBase
@@ -303,6 +304,8 @@ class Member:
     def ack(self, change: Any) -> None:
         """It is believed."""
 
+    times = SessionTimes(2, 6)
+
     def silent_s(self) -> float:
         return 0.0
 
@@ -479,7 +482,6 @@ class SimulatedWorker:
             ),
             layout=layout,
             config=config,
-            session_timeout_ms=6000,
             clock=clock,
         )
         self.updater.start()

@@ -22,6 +22,7 @@ from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.membership.protocol.subscription_info import RUNNING
+from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.testing.clock import MockClock
 from pykstreams.topology.plan import InternalTopic
@@ -89,7 +90,7 @@ class SimulatedMember:
             requests,
             leadership.assign,
             clock=clock,
-            heartbeat_s=HEARTBEAT_S,
+            times=SessionTimes(HEARTBEAT_S, SETTINGS.session_timeout_ms / 1000),
             max_poll_s=POLL_LIMIT_S,
             is_static=False,
         )

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.assembly.application_parts import (
     ApplicationParts,
@@ -48,9 +47,6 @@ from pykstreams.runtime.worker.work_notes import note_place
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.record_cache import RecordCache
-
-_BROKER_SESSION_TIMEOUT_MS = 45_000
-"""The session time-out that librdkafka, and brokers for the newer protocols, take where nothing is set."""
 
 _WHILE_COMMITTING_S = 3.0
 """How long a commit waits for the ends of changelogs, without which state just keeps its old offsets."""
@@ -117,7 +113,6 @@ def build_worker(
         ),
         layout=layout,
         config=config,
-        session_timeout_ms=_session_timeout_ms(config),
         clock=clock,
         on_running=on_running,
         leaves_on_failure=not is_static(config),
@@ -241,8 +236,3 @@ def _restorer(
     consumer = changelog_consumer(app, f"{place.name}-restore-consumer")
     listeners = Listeners((metrics, with_progress(app.clock, listener)))
     return Restorer(consumer, app.admin, listeners, clock=app.clock, on_step=updater.restored), consumer.close
-
-
-def _session_timeout_ms(config: StreamsConfig) -> int:
-    settings = config.get_main_consumer_configs(config.application_id, "", 1)
-    return int(str(settings.get("session.timeout.ms", _BROKER_SESSION_TIMEOUT_MS)))

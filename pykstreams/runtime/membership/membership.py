@@ -14,6 +14,7 @@ from typing import Protocol
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 
 
@@ -58,6 +59,11 @@ class Membership(Protocol):
 
     def may_commit(self) -> bool:
         """Whether a commit may be made now: not while tasks are shared out anew. Records may be processed meanwhile."""
+        ...
+
+    @property
+    def times(self) -> SessionTimes:
+        """The times of the member's session, as they are known now."""
         ...
 
     def silent_s(self) -> float | None:

@@ -27,6 +27,7 @@ from pykstreams.runtime.membership.member_state import State
 from pykstreams.runtime.membership.membership import Membership
 from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.membership.protocol.assignor_error import AssignorError
+from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.membership.streams.broker_topology import broker_topology
 from pykstreams.runtime.membership.streams.membership import StreamsMembership
 from pykstreams.runtime.membership.streams.session import StreamsSession
@@ -88,6 +89,7 @@ def _streams(parts: GroupParts, client_id: str, state: State, hosts: GroupHosts,
         member_id=_member_id(),
         clock=clock,
         max_poll_s=requests.group.rebalance_timeout_ms / 1000,
+        session_s=requests.group.session_timeout_ms / 1000,
         shutdown=shutdown,
     )
     return StreamsMembership(session, requests, prepare=parts.prepare, state=state, hosts=hosts, clock=clock)
@@ -124,7 +126,10 @@ def _classic(
         for_session,
         leadership.assign,
         clock=clock,
-        heartbeat_s=int(str(settings.get("heartbeat.interval.ms", _HEARTBEAT_INTERVAL_MS))) / 1000,
+        times=SessionTimes(
+            int(str(settings.get("heartbeat.interval.ms", _HEARTBEAT_INTERVAL_MS))) / 1000,
+            requests.group.session_timeout_ms / 1000,
+        ),
         max_poll_s=requests.group.rebalance_timeout_ms / 1000,
         is_static=requests.group.instance_id is not None,
     )

@@ -131,7 +131,6 @@ class Worker:
     """One worker; ``run`` is its thread, ``stop`` may be called from any.
 
     :param layout: the topics, and the tasks that it shares with the other workers.
-    :param session_timeout_ms: how long the group keeps a member that is silent.
     :param leaves_on_failure: whether it leaves the group when it fails; a static member rather keeps its place.
     """
 
@@ -142,7 +141,6 @@ class Worker:
         *,
         layout: TopicLayout,
         config: StreamsConfig,
-        session_timeout_ms: int,
         clock: Clock,
         on_running: Callable[[bool], None] = lambda _: None,
         leaves_on_failure: bool = True,
@@ -159,7 +157,9 @@ class Worker:
             clock, config.commit_interval_ms / 1000, self._poll_s, exactly_once=self._exactly_once
         )
         self._settling = Settling(clock, self._schedule, parts.woken, exactly_once=self._exactly_once)
-        self._standing = GroupStanding(name, parts.membership, clock, session_timeout_ms)
+        self._standing = GroupStanding(
+            parts.membership, clock, Outage(f"heartbeats of {name}", clock, config.task_timeout_ms / 1000)
+        )
         self._turns = Turns(clock, self._standing)
         self._metrics = ThreadMetrics(parts.metrics, clock)
         self._rebalances = RebalanceMetrics(parts.metrics, clock)
@@ -330,15 +330,16 @@ class Worker:
     def _wait_for_the_group(self) -> None:
         """Drops what could not be delivered while the worker counted: it must not come behind others' records.
 
-        Under exactly-once brokers fence it.
+        Under exactly-once brokers fence it. ``ClusterError`` when work has waited for ``task.timeout.ms``.
         """
-        self._standing.warn()
         self._parts.output.poll()
         if not self._exactly_once and self._standing.has_lapsed() and self._parts.output.holds_records:
             raise TaskMigratedError(
                 f"the group has not answered {self.name} for its whole session, so others may have its tasks, and what "
                 "it could not deliver is dropped"
             )
+        if any(one.task.commit_needed for one in self._tasks.running.values()):
+            self._standing.holds_up_work()
 
     def _work(self) -> bool:
         """Lets tasks process and punctuate; true when one of them wants a commit."""
@@ -477,7 +478,7 @@ class Worker:
     def _commits_last(self) -> bool:
         parts = self._parts
         if not self._standing.is_member():
-            self._standing.warn()
+            self._standing.holds_up_work()
             return False
         return parts.membership.may_commit() and parts.output.commits.commit_last(
             self._settling.wait(self._tasks.running.values())

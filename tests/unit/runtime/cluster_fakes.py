@@ -13,6 +13,7 @@ from pykstreams.runtime.clients.messages import Fetched, RecordMessage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
+from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.restore.restore import RestorableStore
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.stores.open_stores import OpenStores
@@ -234,6 +235,7 @@ class FakeMembership:
         self.fail: Exception | None = None
         self.acknowledged: list[Any] = []
         self.left: bool | None = None
+        self.times = SessionTimes(2, 6)
         self.silent: float | None = 0.0
         self.when_polled: Callable[[], None] = lambda: None
         self.on_revoked: Callable[[frozenset[TaskId]], None] = lambda _: None

@@ -48,6 +48,7 @@ from pykstreams.runtime.membership.refusals import (
     tasks_lost,
 )
 from pykstreams.runtime.membership.session_events import Expelled, Refused
+from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.membership.task_names import task_names, warn_of_lost
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 
@@ -82,6 +83,9 @@ class Session(Protocol):
     def join(self, subscription: bytes) -> None: ...
 
     def poll(self, timeout_s: float) -> Event | None: ...
+
+    @property
+    def times(self) -> SessionTimes: ...
 
     def silent_s(self) -> float | None: ...
 
@@ -180,6 +184,10 @@ class ClassicMembership:
 
     def may_commit(self) -> bool:
         return self._member is not None and not self._joins.under_way
+
+    @property
+    def times(self) -> SessionTimes:
+        return self._session.times
 
     def silent_s(self) -> float | None:
         return self._session.silent_s()

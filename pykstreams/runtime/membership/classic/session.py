@@ -30,6 +30,7 @@ from pykstreams.runtime.membership.refusals import (
 )
 from pykstreams.runtime.membership.session_events import Expelled, Refused
 from pykstreams.runtime.membership.session_thread import IDLE_S, LONGEST_BACKOFF_S, SessionThread, backoff_s
+from pykstreams.runtime.membership.session_times import SessionTimes
 
 log = logging.getLogger(__name__)
 
@@ -93,14 +94,14 @@ class ClassicSession:
         lead: Lead,
         *,
         clock: Clock,
-        heartbeat_s: float,
+        times: SessionTimes,
         max_poll_s: float,
         is_static: bool,
     ) -> None:
         self._requests = requests
         self._lead = lead
         self._clock = clock
-        self._heartbeat_s = heartbeat_s
+        self.times = times
         self._is_static = is_static
         self._warnings = RepeatedWarnings(log, clock)
         self._thread: SessionThread[Event] = SessionThread(
@@ -180,7 +181,7 @@ class ClassicSession:
             return IDLE_S
         now = self._clock.monotonic()
         if now >= self._heartbeat_at:
-            self._heartbeat_at = now + self._heartbeat_s
+            self._heartbeat_at = now + self.times.heartbeat_s
             self._heartbeat(member)
         return max(0.0, self._heartbeat_at - self._clock.monotonic())
 
@@ -203,7 +204,7 @@ class ClassicSession:
             self._failures = 0
             self._member = joined.member
             self._answered_from = sent_at
-            self._heartbeat_at = self._clock.monotonic() + self._heartbeat_s
+            self._heartbeat_at = self._clock.monotonic() + self.times.heartbeat_s
             self._wish = None
             self._knows_of_rejoin = False
             self._thread.report(Synced(joined.member, assignment))
@@ -262,7 +263,7 @@ class ClassicSession:
                 case name if name in OUT_OF_CLASSIC_GROUP:
                     self._expel(error)
                 case _ if error.may_pass:
-                    self._heartbeat_at = self._clock.monotonic() + min(self._heartbeat_s, LONGEST_BACKOFF_S)
+                    self._heartbeat_at = self._clock.monotonic() + min(self.times.heartbeat_s, LONGEST_BACKOFF_S)
                     self._warnings.warn(error.name, ASKED_AGAIN, error)
                 case _:
                     self._refuse(_refusal(error))

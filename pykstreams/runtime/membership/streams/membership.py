@@ -42,6 +42,7 @@ from pykstreams.runtime.membership.refusals import (
     tasks_lost,
 )
 from pykstreams.runtime.membership.session_events import Expelled, Refused
+from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.membership.streams.session import EndpointsChanged, Event, StatusChanged, Targeted
 from pykstreams.runtime.membership.task_names import task_names, warn_of_lost
 from pykstreams.runtime.topics.topic_admin import TopicLayout
@@ -76,6 +77,9 @@ class Session(Protocol):
     def own(self, tasks: Tasks) -> None: ...
 
     def poll(self, timeout_s: float) -> Event | None: ...
+
+    @property
+    def times(self) -> SessionTimes: ...
 
     def silent_s(self) -> float: ...
 
@@ -177,6 +181,10 @@ class StreamsMembership:
 
     def may_commit(self) -> bool:
         return self._session.epoch is not None
+
+    @property
+    def times(self) -> SessionTimes:
+        return self._session.times
 
     def silent_s(self) -> float:
         return self._session.silent_s()

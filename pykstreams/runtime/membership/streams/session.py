@@ -40,6 +40,7 @@ from pykstreams.runtime.membership.refusals import (
 )
 from pykstreams.runtime.membership.session_events import Expelled, Refused
 from pykstreams.runtime.membership.session_thread import IDLE_S, SessionThread, backoff_s
+from pykstreams.runtime.membership.session_times import SessionTimes
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +92,7 @@ class StreamsSession:
     :param member_id: for the whole life of the worker.
     :param max_poll_s: after how long without ``poll`` the member leaves, so that others get its tasks
         (``max.poll.interval.ms``).
+    :param session_s: the session that it reckons with at least; the coordinator tells only how often it wants to hear.
     :param shutdown: whether the member asks all of the group to shut down.
     """
 
@@ -103,11 +105,14 @@ class StreamsSession:
         member_id: str,
         clock: Clock,
         max_poll_s: float,
+        session_s: float,
         shutdown: bool = False,
     ) -> None:
         self.member_id = member_id
+        self.times = SessionTimes.of_brokers(0, session_s)
         self._requests = requests
         self._joining = joining
+        self._session_s = session_s
         self._clock = clock
         self._shutdown = shutdown
         self._warnings = RepeatedWarnings(log, clock)
@@ -201,6 +206,9 @@ class StreamsSession:
     def _answered(self, place: _Place, answer: Heartbeaten, sent_at: float) -> None:
         place.answered_from = sent_at
         place.answered(answer, self._clock.monotonic())
+        heartbeat_s = answer.interval_ms / 1000
+        if heartbeat_s != self.times.heartbeat_s:
+            self.times = SessionTimes.of_brokers(heartbeat_s, self._session_s)
         if answer.endpoints is not None:
             self._thread.report(EndpointsChanged(answer.endpoints))
         statuses = answer.statuses

@@ -25,6 +25,7 @@ from pykstreams.runtime.clients.messages import Fetched
 from pykstreams.runtime.clients.positions import BEGINNING
 from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.membership.membership import Lost
+from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.worker import work_summary
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Restored
@@ -521,6 +522,7 @@ def test_last_commit_that_is_fenced_is_said_and_does_not_fail(
 def test_worker_that_has_not_heard_from_its_group_processes_and_commits_nothing_until_it_has(
     bench: WorkerBench, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     bench.assign(ONE)
     bench.feed(P0, 0)
     bench.clock.advance(4)
@@ -534,7 +536,38 @@ def test_worker_that_has_not_heard_from_its_group_processes_and_commits_nothing_
     assert before == ({P0: 1}, {})
     assert bench.made[0].done == {P0: 2}
     assert bench.membership.offsets == {P0: (2, "m2")}
-    assert "the group has not answered worker for 5.0 s" in caplog.text
+    assert "heartbeats of worker fail (for 0 s so far): the group does not answer" in caplog.text
+    assert "heartbeats of worker succeed again, after 0.0 s" in caplog.text
+
+
+def test_work_that_waits_for_the_group_for_the_task_timeout_ends_the_worker(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    bench.feed(P0, 0)
+    bench.membership.silent = 5.0
+    bench.worker.step()
+    bench.clock.advance(301)
+
+    with pytest.raises(ClusterError, match=r"heartbeats of worker have failed for 301 s.*task\.timeout\.ms"):
+        bench.worker.step()
+
+
+def test_worker_with_nothing_to_commit_waits_for_its_group_for_as_long_as_it_takes(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    for _ in range(3):
+        bench.membership.silent = 301.0
+        bench.clock.advance(301)
+        bench.worker.step()
+
+    assert bench.updater.closed == []
+
+
+def test_heartbeats_that_are_far_apart_put_no_worker_in_doubt(bench: WorkerBench) -> None:
+    bench.membership.times = SessionTimes(5, 6)
+    bench.assign(ONE)
+    bench.membership.silent = 5.2
+    bench.feed(P0, 0)
+
+    assert bench.made[0].done == {P0: 1}
 
 
 def test_worker_that_was_put_out_of_the_group_while_it_was_stopped_processes_nothing(bench: WorkerBench) -> None:

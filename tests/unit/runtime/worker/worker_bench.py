@@ -188,7 +188,6 @@ class WorkerBench:
             ),
             layout=self.layout,
             config=StreamsConfig({"commit.interval.ms": 1000, "buffered.records.per.partition": 2, **self.settings}),
-            session_timeout_ms=6000,
             clock=self.clock,
             on_running=self.states.append,
             leaves_on_failure=self.leaves_on_failure,

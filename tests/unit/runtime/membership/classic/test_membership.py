@@ -36,6 +36,7 @@ from pykstreams.runtime.membership.protocol.consumer_protocol import (
 )
 from pykstreams.runtime.membership.protocol.subscription_info import SubscriptionInfo, decode_subscription
 from pykstreams.runtime.membership.session_events import Expelled
+from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.testing.clock import MockClock
 from tests.unit.runtime.membership.classic.fake_coordinator import group_error
@@ -56,6 +57,7 @@ class Group:
         self.revoked: list[frozenset[TaskId]] = []
         self.clock = MockClock()
         self.member_id = "me"
+        self.times = SessionTimes(2, 6)
         self.silent: float | None = 0.0
         self.group = GroupSettings("app", instance_id, 10_000, 30_000)
         self.seen = layout(2)

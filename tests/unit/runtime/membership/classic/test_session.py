@@ -13,6 +13,7 @@ from pykstreams.runtime.clients.coordinator_requests import MemberOf
 from pykstreams.runtime.clients.group_coordinator import Joined
 from pykstreams.runtime.membership.classic.session import ClassicSession, RejoinWanted, Synced
 from pykstreams.runtime.membership.session_events import Expelled, Refused
+from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.testing.clock import MockClock
 from tests.unit.runtime.membership.classic.fake_coordinator import group_error
 
@@ -67,7 +68,7 @@ class Member:
             self.requests,
             lambda subscriptions: self.lead(subscriptions),
             clock=self.clock,
-            heartbeat_s=3,
+            times=SessionTimes(3, 10),
             max_poll_s=30,
             is_static=is_static,
         )

@@ -27,6 +27,7 @@ from pykstreams.runtime.membership.classic.session import ClassicSession
 from pykstreams.runtime.membership.classic.subscriptions import Introduction
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.process_id import ProcessId
+from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.testing.clock import MockClock
 from tests.unit.runtime.membership.classic.fake_coordinator import FakeCoordinator, FakeRequests, GroupState
@@ -118,7 +119,7 @@ class Member(Instance):
             self.requests,
             leadership.assign,
             clock=clock,
-            heartbeat_s=3,
+            times=SessionTimes(3, SESSION_MS / 1000),
             max_poll_s=POLL_MS / 1000,
             is_static=instance_id is not None,
         )

@@ -30,6 +30,7 @@ from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.membership import Assignment, Lost, ShutdownRequestedError
 from pykstreams.runtime.membership.session_events import Expelled, Refused
+from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.membership.streams.membership import StreamsMembership
 from pykstreams.runtime.membership.streams.session import EndpointsChanged, Event, StatusChanged, Targeted
 from pykstreams.runtime.topics.topic_admin import TopicLayout
@@ -56,6 +57,7 @@ class Group:
         self.error: int | None = None
         self.is_visible = True
         self.member_id = "me"
+        self.times = SessionTimes(2, 6)
         self.epoch: int | None = 5
         self.silent = 0.0
         self.group = GroupSettings("app", None, 10_000, 30_000)

@@ -22,6 +22,7 @@ from pykstreams.runtime.clients.streams_heartbeat import (
 )
 from pykstreams.runtime.membership.session_events import Expelled, Refused
 from pykstreams.runtime.membership.session_thread import IDLE_S
+from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.membership.streams.session import EndpointsChanged, StatusChanged, StreamsSession, Targeted
 from pykstreams.testing.clock import MockClock
 from tests.unit.runtime.membership.streams.fake_coordinator import NO_ANSWER, group_error
@@ -70,6 +71,7 @@ class Member:
             member_id="me",
             clock=self.clock,
             max_poll_s=30,
+            session_s=6,
             shutdown=shutdown,
         )
 
@@ -304,6 +306,14 @@ def test_the_group_has_been_silent_since_the_last_heartbeat_that_it_answered_was
     member.requests.assignments = [NO_TASKS]
     member.beat()
     assert member.session.silent_s() == 0
+
+
+def test_the_session_is_taken_for_three_of_the_heartbeats_that_the_coordinator_wants_at_least() -> None:
+    member = Member().joined()
+    assert member.session.times == SessionTimes(1, 6)
+    member.beat(Heartbeaten(7, 5_000))
+    assert member.session.times == SessionTimes(5, 15)
+    assert member.session.times.patience_s > 5
 
 
 def test_a_member_that_is_not_in_the_group_waits_for_no_word_of_it() -> None:

@@ -57,6 +57,7 @@ class Member(Instance):
             member_id=self.name,
             clock=clock,
             max_poll_s=POLL_MS / 1000,
+            session_s=SESSION_MS / 1000,
         )
         self.membership = StreamsMembership(
             self.session,

@@ -1,0 +1,41 @@
+"""How long a member may be silent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+_HEARTBEATS_PER_SESSION: Final = 3
+"""As many as Kafka's documentation of ``heartbeat.interval.ms`` advises, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTimes:
+    """The times of a session, in seconds.
+
+    :param heartbeat_s: from one heartbeat to the next.
+    :param session_s: how long the group keeps a member of which it does not hear.
+    """
+
+    heartbeat_s: float
+    session_s: float
+
+    @classmethod
+    def of_brokers(cls, heartbeat_s: float, least_s: float) -> SessionTimes:
+        """The times of a streams group, of which a member is told the interval of heartbeats only.
+
+        The session lasts for several of them (by default nine: 5 and 45 s), so it is not taken for longer than it is.
+
+        >>> SessionTimes.of_brokers(5, least_s=6), SessionTimes.of_brokers(0.5, least_s=6)
+        (SessionTimes(heartbeat_s=5, session_s=15), SessionTimes(heartbeat_s=0.5, session_s=6))
+        """
+        return cls(heartbeat_s, max(least_s, _HEARTBEATS_PER_SESSION * heartbeat_s))
+
+    @property
+    def patience_s(self) -> float:
+        """After which time without an answer a member is in doubt: later than a heartbeat, and before the end.
+
+        >>> SessionTimes(2, 6).patience_s
+        4.0
+        """
+        return (self.heartbeat_s + self.session_s) / 2
