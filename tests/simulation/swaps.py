@@ -341,6 +341,9 @@ class Output:
     def poll(self) -> None:
         """Nothing is under way."""
 
+    def keeps_up(self) -> bool:
+        return True
+
     def renew(self) -> None:
         raise StreamsError("a producer is never out of use here")
 

@@ -77,9 +77,13 @@ class WorkerProducer:
         client_id: str,
         *,
         transactional_id: str | None,
+        record_s: float | None = None,
         metrics: StreamsMetrics | None = None,
     ) -> WorkerProducer:
-        """Makes the producer."""
+        """Makes the producer.
+
+        :param record_s: how long a record may wait to be sent and taken, if that is less than ``delivery.timeout.ms``.
+        """
         failures = DeliveryFailures()
         settings: dict[str, object] = {
             "queue.buffering.max.messages": 500_000,
@@ -90,6 +94,8 @@ class WorkerProducer:
         }
         if transactional_id is not None:
             settings["transactional.id"] = transactional_id
+        if record_s is not None:
+            settings["delivery.timeout.ms"] = min(int(str(settings["delivery.timeout.ms"])), int(record_s * 1000))
         settings |= statistics_of(settings, metrics, PRODUCER)
         return cls(supplier.get_producer(settings), failures, SystemClock())
 

@@ -7,7 +7,6 @@ import os
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import GroupProtocol, StreamsConfig
@@ -33,9 +32,6 @@ from pykstreams.runtime.membership.streams.membership import StreamsMembership
 from pykstreams.runtime.membership.streams.session import StreamsSession
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.topology.plan import TopologyPlan
-
-_HEARTBEAT_INTERVAL_MS: Final = 3_000
-"""The interval that clients take where nothing is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +122,7 @@ def _classic(
         for_session,
         leadership.assign,
         clock=clock,
-        times=SessionTimes(
-            int(str(settings.get("heartbeat.interval.ms", _HEARTBEAT_INTERVAL_MS))) / 1000,
-            requests.group.session_timeout_ms / 1000,
-        ),
+        times=SessionTimes.of_settings(settings),
         max_poll_s=requests.group.rebalance_timeout_ms / 1000,
         is_static=requests.group.instance_id is not None,
     )

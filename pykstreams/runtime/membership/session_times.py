@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+
+_HEARTBEAT_INTERVAL_MS: Final = 3000
+_SESSION_TIMEOUT_MS: Final = 45_000
+"""The defaults of Kafka, where the settings of a consumer name none."""
 
 _HEARTBEATS_PER_SESSION: Final = 3
 """As many as Kafka's documentation of ``heartbeat.interval.ms`` advises, at least."""
@@ -19,6 +24,14 @@ class SessionTimes:
 
     heartbeat_s: float
     session_s: float
+
+    @classmethod
+    def of_settings(cls, settings: Mapping[str, object]) -> SessionTimes:
+        """The times that the settings of a consumer name."""
+        return cls(
+            int(str(settings.get("heartbeat.interval.ms", _HEARTBEAT_INTERVAL_MS))) / 1000,
+            int(str(settings.get("session.timeout.ms", _SESSION_TIMEOUT_MS))) / 1000,
+        )
 
     @classmethod
     def of_brokers(cls, heartbeat_s: float, least_s: float) -> SessionTimes:
@@ -39,3 +52,14 @@ class SessionTimes:
         4.0
         """
         return (self.heartbeat_s + self.session_s) / 2
+
+    @property
+    def takeover_s(self) -> float:
+        """How soon after a moment at which a member was heard of regularly others can have its tasks.
+
+        The last heartbeat before that moment may have been sent one interval earlier.
+
+        >>> SessionTimes(2, 6).takeover_s
+        4
+        """
+        return self.session_s - self.heartbeat_s

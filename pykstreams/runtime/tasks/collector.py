@@ -32,6 +32,7 @@ from pykstreams.core.types import Headers
 from pykstreams.runtime.clients.errors import ClientError, Meaning, meaning_of
 from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
+from pykstreams.runtime.tasks.delivery_attempts import DeliveryAttempts
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.held_changelogs import MOST_HELD, HeldChangelogs
 from pykstreams.state.interfaces.store import ChangelogWriter
@@ -50,6 +51,7 @@ _PRODUCER_IS_LOST = {
     Meaning.BROKEN: "this producer, or its transaction, cannot go on",
 }
 """Errors that are nobody's record's fault: all that was sent since the last commit is sent again by a new producer."""
+_TIME_IS_OVER = "_MSG_TIMED_OUT"
 _PURGED = frozenset(("_PURGE_QUEUE", "_PURGE_INFLIGHT"))
 _TOO_LARGE = frozenset(("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"))
 
@@ -97,6 +99,8 @@ class RecordCollector:
         worked off, through all topics, before the next one, and partitions are taken that a topic does not have.
     :param changelogs: watches what is written to changelogs; for embedded clusters.
     :param holds_changelogs: whether changelogs that ask for it stay behind what is sent to other topics.
+    :param attempts: counts for how long records have not been delivered, where the producer gives them up earlier than
+        the handler is to be asked.
     """
 
     def __init__(
@@ -110,6 +114,7 @@ class RecordCollector:
         one_record_at_a_time: bool = False,
         changelogs: ChangelogWatch | None = None,
         holds_changelogs: bool = False,
+        attempts: DeliveryAttempts | None = None,
     ) -> None:
         self.produce = producer.produce
         self.partition_for_key = partition_for_key
@@ -118,6 +123,7 @@ class RecordCollector:
         self._said_time_zero = False
         self._changelogs = changelogs
         self._held = HeldChangelogs() if holds_changelogs else None
+        self._attempts = attempts
         self._producer = producer
         self._handler = config.production_exception_handler
         self.partition_count = partition_count
@@ -275,8 +281,12 @@ class RecordCollector:
         self._failed(error, record)
 
     def poll(self) -> None:
-        """Runs callbacks that are due; waits only where too much is held. Call it between records."""
+        """Runs callbacks that are due; waits only where too much is held. Call it between records.
+
+        Raises the error that is kept: what is done after it is done again.
+        """
         self._producer.poll(0)
+        self.check()
         if self._held is not None and len(self._held) >= MOST_HELD:
             self._let_go(self._held)
 
@@ -327,6 +337,8 @@ class RecordCollector:
             self._keep(TaskMigratedError(text, task_id=failure.task_id), failure)
         elif meaning is Meaning.REFUSED:
             self._keep(failure, None)
+        elif name == _TIME_IS_OVER and self._attempts is not None and not self._attempts.are_over(record.topic):
+            self._keep(TaskMigratedError(f"{failure}; it is sent again", task_id=failure.task_id), failure)
         else:
             return failure
         return None

@@ -14,12 +14,16 @@ from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.clients.producer import WorkerProducer
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
 from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.delivery_attempts import DeliveryAttempts
 from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.worker.commit import AtLeastOnce, Commits, CommitSteps, Deliveries, ExactlyOnce
+from pykstreams.runtime.worker.send_pace import SendPace
 
 log = logging.getLogger(__name__)
 
 _LAST_FLUSH_S = 10.0
+_DRAIN_S = 0.1
+"""How long one turn of the worker waits for the producer to be empty."""
 
 
 class WorkerOutput:
@@ -28,6 +32,7 @@ class WorkerOutput:
     :param make_producer: makes a producer; a transactional one under exactly-once.
     :param make_steps: makes the steps of a commit over the collector.
     :param changelogs: watches what is written to changelogs; for embedded clusters.
+    :param record_s: how long a record may wait in the producer; ``None``: transactions, or an embedded cluster.
     """
 
     def __init__(
@@ -39,6 +44,7 @@ class WorkerOutput:
         make_producer: Callable[[], WorkerProducer],
         make_steps: Callable[[Deliveries], CommitSteps],
         changelogs: ChangelogWatch | None = None,
+        record_s: float | None = None,
     ) -> None:
         self._config = config
         self._clock = clock
@@ -46,6 +52,11 @@ class WorkerOutput:
         self._make_producer = make_producer
         self._make_steps = make_steps
         self._changelogs = changelogs
+        self._pace = None if record_s is None else SendPace(clock, record_s)
+        self._attempts = None
+        if record_s is not None:
+            give_up_ms = int(str(config.get_producer_configs("")["delivery.timeout.ms"]))
+            self._attempts = DeliveryAttempts(clock, record_s, give_up_ms / 1000)
         self._make()
 
     def prepare(self) -> None:
@@ -56,6 +67,13 @@ class WorkerOutput:
     def holds_records(self) -> bool:
         """Whether anything was not delivered yet."""
         return self._producer.undelivered > 0
+
+    def keeps_up(self) -> bool:
+        """Whether more may be sent now; if not, waits a moment for what was sent before."""
+        if self._pace is None or not self._pace.must_wait(self._producer.undelivered):
+            return True
+        self._producer.flush(_DRAIN_S)
+        return not self._pace.must_wait(self._producer.undelivered)
 
     def renew(self) -> None:
         """Makes a new producer, collector and way to commit; tasks that were made before must go."""
@@ -72,6 +90,7 @@ class WorkerOutput:
             takes_time_zero=False,
             changelogs=self._changelogs,
             holds_changelogs=not self._config.exactly_once,
+            attempts=self._attempts,
         )
         self._producer.failures.handler = self.collector.delivery_failed
         steps = self._make_steps(self.collector)

@@ -88,7 +88,11 @@ class Output(Protocol):
         ...
 
     def poll(self) -> None:
-        """Runs the callbacks of deliveries."""
+        """Runs the callbacks of deliveries; raises the error of one that failed."""
+        ...
+
+    def keeps_up(self) -> bool:
+        """Whether more may be sent now; if not, it has waited a moment for what was sent before."""
         ...
 
     def renew(self) -> None:
@@ -313,7 +317,7 @@ class Worker:
         polled = self._feed.poll(self._patience(), processes=works)
         self._metrics.polled(self._clock.monotonic() - began, polled)
         requested = self._schedule.transaction_waits
-        if works and not requested:
+        if works and not requested and parts.output.keeps_up():
             requested |= self._work()
         requested |= parts.swaps is not None and parts.swaps.commit_requested
         parts.output.poll()

@@ -13,6 +13,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Counter
 from pykstreams.core.record import ProducerRecord
 from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.delivery_attempts import DeliveryAttempts
 from pykstreams.runtime.tasks.dropped import DroppedRecords, NodeDrops
 from pykstreams.runtime.tasks.held_changelogs import MOST_HELD
 from pykstreams.state.interfaces.store import ChangelogWriter
@@ -239,6 +240,24 @@ def test_records_that_timed_out_send_their_tasks_back_to_the_last_commit(name: s
     with pytest.raises(TaskCorruptedError) as found:
         collector.check()
     assert found.value.corrupted_tasks == {TASK, TaskId(0, 3)}
+
+
+def test_nobody_is_asked_about_a_record_whose_time_was_over_until_delivery_timeout_ms_has_passed() -> None:
+    clock, handler = FakeClock(), Answer(ErrorHandlerResponse.resume())
+    collector, dropped = make(handler=handler, attempts=DeliveryAttempts(clock, record_s=4, give_up_s=10))
+    for _ in range(2):
+        failed(collector, "_MSG_TIMED_OUT")
+        with pytest.raises(TaskMigratedError, match=r"out from SINK was not delivered: .*; it is sent again"):
+            collector.poll()
+        collector.clear()
+        clock.advance(3)
+    assert handler.asked == []
+
+    failed(collector, "_MSG_TIMED_OUT")
+
+    collector.poll()
+    assert len(handler.asked) == 1
+    assert dropped.total == 1
 
 
 def test_a_changelog_that_failed_is_blamed_on_the_task_of_its_partition() -> None:

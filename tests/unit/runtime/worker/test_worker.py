@@ -644,6 +644,21 @@ def test_records_that_could_not_be_delivered_before_the_session_ended_are_droppe
     assert "what it could not deliver is dropped" in caplog.text
 
 
+def test_worker_whose_records_the_brokers_do_not_take_as_fast_processes_nothing_until_they_have(
+    bench: WorkerBench,
+) -> None:
+    bench.assign(ONE)
+    bench.output.is_behind = True
+    bench.reader.next = fetched(P0, 0)
+    bench.worker.step()
+    before = dict(bench.made[0].done)
+    bench.output.is_behind = False
+    bench.worker.step()
+
+    assert before == {}
+    assert bench.made[0].done == {P0: 1}
+
+
 def test_worker_whose_records_were_all_delivered_keeps_its_tasks_when_the_session_ends(bench: WorkerBench) -> None:
     bench.assign(ONE)
     bench.feed(P0, 0)

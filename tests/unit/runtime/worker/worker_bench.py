@@ -94,6 +94,8 @@ class FakeWorkerOutput:
     away: int = 0
     """How many more times the cluster does not answer."""
     holds_records: bool = False
+    is_behind: bool = False
+    """Whether the brokers take less than is sent."""
 
     def prepare(self) -> None:
         if self.away:
@@ -103,6 +105,9 @@ class FakeWorkerOutput:
 
     def poll(self) -> None:
         pass
+
+    def keeps_up(self) -> bool:
+        return not self.is_behind
 
     def renew(self) -> None:
         self.renewed += 1
