@@ -48,7 +48,7 @@ COUNT_OF_SESSION: SessionAggregation[object, object, int] = SessionAggregation(
 def reducing_sessions(reducer: Reducer[V]) -> SessionAggregation[object, V, V | None]:
     """Returns the aggregation by ``reducer(aggregate, value)``, which also merges; the first value starts it."""
 
-    def merge(key: object, aggregate: V | None, other: V) -> V:  # the other session is kept, and so has a value
+    def merge(key: object, aggregate: V | None, other: V) -> V | None:  # the other session is kept, and so has a value
         return other if aggregate is None else reducer(aggregate, other)
 
     return SessionAggregation(

@@ -4,14 +4,14 @@ There are three kinds, for the three places where a record can fail: deserializa
 Each gets an ``ErrorHandlerContext`` that says where the record came from, the record, and the exception, and
 answers with an ``ErrorHandlerResponse``: go on without the record, fail, or (production only) try again. An
 answer may carry *dead letter records*, sent whatever the decision. The built-in handlers add one themselves
-when ``errors.dead.letter.queue.topic.name`` is set: the raw key and value of the input record, its headers,
-and behind them six more in Kafka Streams' order (``ExceptionHandlerUtils.buildDeadLetterQueueRecord``, 4.3.1,
-KIP-1034)::
+when ``errors.dead.letter.queue.topic.name`` is set: the raw key and value of the input record (of the output record
+where the brokers did not take it, since its input is not known any more), its headers, and behind them six more in
+Kafka Streams' order (``ExceptionHandlerUtils.buildDeadLetterQueueRecord``, 4.3.1, KIP-1034)::
 
     __streams.errors.exception    class of the exception: module and name
     __streams.errors.message      its text, null without one
     __streams.errors.stacktrace   its traceback
-    __streams.errors.topic        where the input record came from; topic is null in punctuators
+    __streams.errors.topic        where the input record came from; null in punctuators, and for an output record
     __streams.errors.partition
     __streams.errors.offset
 """
@@ -22,7 +22,7 @@ import logging
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias, cast
 
@@ -205,6 +205,8 @@ class DefaultProductionExceptionHandler(_DeadLetterSender, ProductionExceptionHa
     ) -> ErrorHandlerResponse:
         if getattr(exception, "retriable", False):
             return ErrorHandlerResponse.retry()
+        if context.topic is None:  # which input record it was made of is not known any more, but itself it is
+            context = replace(context, source_raw_key=record.key, source_raw_value=record.value)
         return ErrorHandlerResponse.fail(self._dead_letters(context, exception))
 
     def handle_serialization_error(

@@ -8,12 +8,14 @@ changed copy (freezing them would cost three times as much per record).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, overload
 
 from pykstreams.core.headers import Headers
 
 K = TypeVar("K")
 V = TypeVar("V")
+KR = TypeVar("KR")
+VR = TypeVar("VR")
 
 
 class KeyValue(NamedTuple, Generic[K, V]):
@@ -36,6 +38,14 @@ class Record(Generic[K, V]):
         if self.timestamp < 0:
             raise ValueError(f"timestamp of a record is {self.timestamp}; it must not be negative")
 
+    @overload
+    def replace(self, *, timestamp: int = ..., headers: Headers = ...) -> Record[K, V]: ...
+    @overload
+    def replace(self, *, value: VR, timestamp: int = ..., headers: Headers = ...) -> Record[K, VR]: ...
+    @overload
+    def replace(self, *, key: KR, timestamp: int = ..., headers: Headers = ...) -> Record[KR, V]: ...
+    @overload
+    def replace(self, *, key: KR, value: VR, timestamp: int = ..., headers: Headers = ...) -> Record[KR, VR]: ...
     def replace(self, **changes: Any) -> AnyRecord:
         """Returns a copy with some fields changed.
 
@@ -60,6 +70,10 @@ class FixedKeyRecord(Generic[K, V]):
     timestamp: int
     headers: Headers = ()
 
+    @overload
+    def replace(self, *, timestamp: int = ..., headers: Headers = ...) -> FixedKeyRecord[K, V]: ...
+    @overload
+    def replace(self, *, value: VR, timestamp: int = ..., headers: Headers = ...) -> FixedKeyRecord[K, VR]: ...
     def replace(self, **changes: Any) -> FixedKeyRecord[K, Any]:
         """Returns a copy with value, timestamp or headers changed; ``TypeError`` for the key."""
         if "key" in changes:

@@ -36,12 +36,14 @@ class Initializer(Protocol[VR_co]):
     def __call__(self) -> VR_co: ...
 
 
-Aggregator: TypeAlias = Callable[[K, V, VR], VR]
+Aggregator: TypeAlias = Callable[[K, V, VR], VR | None]
+"""(key, value, aggregate so far) -> aggregate; ``None`` removes it, and the next value begins with a new one."""
 ForeachAction: TypeAlias = Callable[[K, V], None]
 KeyValueMapper: TypeAlias = Callable[[K, V], VR]
 Merger: TypeAlias = Callable[[K, V, V], V]
 Predicate: TypeAlias = Callable[[K, V], bool]
-Reducer: TypeAlias = Callable[[V, V], V]
+Reducer: TypeAlias = Callable[[V, V], V | None]
+"""(what was reduced so far, value) -> what is kept; ``None`` removes it, and the next value takes its place."""
 ValueJoiner: TypeAlias = Callable[[V1, V2], VR]
 ValueJoinerWithKey: TypeAlias = Callable[[K, V1, V2], VR]
 ValueMapper: TypeAlias = Callable[[V], VR]

@@ -475,7 +475,7 @@ class KStream(Generic[K, V]):
         joiner: Callable[[V, VO], VR],
         *,
         with_key: Literal[False] = False,
-        key_selector: KeyValueMapper[K, V, KG],
+        key_selector: KeyValueMapper[K, V, KG | None],
         name: str | None = None,
     ) -> KStream[K, VR]: ...
     @overload
@@ -497,7 +497,7 @@ class KStream(Generic[K, V]):
         joiner: Callable[[K, V, VO], VR],
         *,
         with_key: Literal[True],
-        key_selector: KeyValueMapper[K, V, KG],
+        key_selector: KeyValueMapper[K, V, KG | None],
         name: str | None = None,
     ) -> KStream[K, VR]: ...
     @calls(joiner="key?, value, other value", key_selector="key, value")
@@ -608,7 +608,7 @@ class KStream(Generic[K, V]):
         joiner: Callable[[V, VO | None], VR],
         *,
         with_key: Literal[False] = False,
-        key_selector: KeyValueMapper[K, V, KG],
+        key_selector: KeyValueMapper[K, V, KG | None],
         name: str | None = None,
     ) -> KStream[K, VR]: ...
     @overload
@@ -630,7 +630,7 @@ class KStream(Generic[K, V]):
         joiner: Callable[[K, V, VO | None], VR],
         *,
         with_key: Literal[True],
-        key_selector: KeyValueMapper[K, V, KG],
+        key_selector: KeyValueMapper[K, V, KG | None],
         name: str | None = None,
     ) -> KStream[K, VR]: ...
     @calls(joiner="key?, value, other value", key_selector="key, value")

@@ -129,7 +129,7 @@ def test_streams_share_one_store_and_one_changelog() -> None:
 def test_an_aggregator_deletes_what_another_has_built() -> None:
     builder = StreamsBuilder()
     streams = grouped(builder, "a").cogroup(upper)
-    streams.cogroup(grouped(builder, "b"), lambda key, value, aggregate: None)  # type: ignore[arg-type, return-value]  # a delete
+    streams.cogroup(grouped(builder, "b"), lambda key, value, aggregate: None)  # a delete
     streams.aggregate(empty).to_stream().to("out")
 
     assert run(builder, ("a", "k", "x"), ("b", "k", "x"), ("a", "k", "y")) == [

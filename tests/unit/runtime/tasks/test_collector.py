@@ -383,6 +383,22 @@ def test_a_handler_may_go_on_without_the_record_and_send_it_elsewhere() -> None:
     assert (dropped.total, dropped.by_node()) == (1, {"SINK": NodeDrops(total=1, failed=1)})
 
 
+def test_dead_letter_of_a_record_that_was_not_taken_holds_its_key_and_value_and_names_no_input() -> None:
+    producer = CapturingProducer()
+    collector = RecordCollector(
+        producer,
+        config=StreamsConfig({"errors.dead.letter.queue.topic.name": "dead"}),
+        partition_count=lambda topic: 1,
+    )
+    failed(collector, "MSG_SIZE_TOO_LARGE")
+
+    [letter] = producer.take()
+    found = dict(letter.headers)
+    assert (letter.topic, letter.key, letter.value) == ("dead", b"k", b"v")
+    assert found["__streams.errors.topic"] is None
+    assert b"was not delivered" in (found["__streams.errors.message"] or b"")
+
+
 @pytest.mark.parametrize("name", ["TOPIC_AUTHORIZATION_FAILED", "UNKNOWN"])
 def test_no_handler_is_asked_about_what_nobody_can_help(name: str) -> None:
     handler = Answer(ErrorHandlerResponse.resume())
