@@ -6,7 +6,7 @@ import heapq
 import logging
 from collections.abc import Iterator
 
-from pykstreams.core.errors import TopologyError
+from pykstreams.topology import generated_names
 from pykstreams.topology.graph import (
     GlobalStoreNode,
     Graph,
@@ -33,7 +33,12 @@ def compile_graph(graph: Graph, topology: Topology, *, explicit_names: bool) -> 
         topology.copartition(group)
     topology.check_copartitioning()
     topology.note_serdes(graph.serdes)
-    _check_names(graph, explicit_names)
+    generated = str(graph.implicit_names)
+    topology.note_generated_names(generated)
+    if explicit_names:
+        generated_names.refuse(generated)
+    elif generated:
+        log.info("names that change when the script changes (name them to keep state over changes): %s", generated)
 
 
 def topology_above(graph: Graph, node: GraphNode) -> Topology:
@@ -92,15 +97,3 @@ def _in_order(graph: Graph) -> Iterator[GraphNode]:
             yield node
             written.add(node)
             offer(node.children)
-
-
-def _check_names(graph: Graph, explicit_names: bool) -> None:
-    unnamed = str(graph.implicit_names)
-    if not unnamed:
-        return
-    if explicit_names:
-        raise TopologyError(
-            f"ensure.explicit.internal.resource.naming is on, and these have generated names: {unnamed}; "
-            "name them by Materialized, Grouped, Repartitioned or StreamJoined"
-        )
-    log.info("names that change when the script changes (name them to keep state over changes): %s", unnamed)

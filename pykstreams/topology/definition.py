@@ -99,6 +99,8 @@ class TopologyDefinition:
     copartitioned: list[set[str]] = field(default_factory=list)
     """Names of sources whose topics need equal partition counts."""
     groups: NodeGroups = field(default_factory=NodeGroups)
+    generated_names: str = ""
+    """The stores and topics whose names nobody gave, as text."""
 
     def add(self, node: NodeDefinition) -> None:
         self.nodes[node.name] = node

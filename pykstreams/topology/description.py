@@ -105,6 +105,16 @@ class Processor(Node):
         return f"stores: [{', '.join(self._stores)}]"
 
 
+def _said(extractor: object) -> str:
+    """An extractor as it says itself, or else its name: no address, so that a text is the same in each process."""
+    kind = type(extractor)
+    if hasattr(extractor, "__qualname__"):
+        return f"{extractor.__module__}.{extractor.__qualname__}"
+    if any(name in vars(base) for base in kind.__mro__[:-1] for name in ("__str__", "__repr__")):
+        return str(extractor)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
 class Sink(Node):
     """A sink with its topic, or what chooses the topic per record."""
 
@@ -118,7 +128,7 @@ class Sink(Node):
     def detail(self) -> str:
         if self.topic is not None:
             return f"topic: {self.topic}"
-        return f"extractor class: {self.topic_name_extractor}"
+        return f"extractor class: {_said(self.topic_name_extractor)}"
 
 
 class Subtopology:

@@ -8,6 +8,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.names import changelog_name, internal_topic_name
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
+from pykstreams.topology import generated_names
 from pykstreams.topology.definition import (
     GlobalStoreDefinition,
     NodeDefinition,
@@ -33,7 +34,12 @@ from pykstreams.topology.stores import global_store_for_run, store_for_run
 
 
 def make_plan(definition: TopologyDefinition, config: StreamsConfig) -> TopologyPlan:
-    """Plans every sub-topology, and all of them as one."""
+    """Plans every sub-topology, and all of them as one.
+
+    ``TopologyError``: names are missing that the configuration wants (``ensure.explicit.internal.resource.naming``).
+    """
+    if config.ensure_explicit_internal_resource_naming:
+        generated_names.refuse(definition.generated_names)
     planner = _Planner(definition, config)
     of_global_stores = definition.global_nodes
     parts = tuple(

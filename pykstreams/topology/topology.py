@@ -286,6 +286,10 @@ class Topology:
         """Notes the serdes of keys and values that leave nodes, for descriptions."""
         self._definition.stream_serdes.update(serdes)
 
+    def note_generated_names(self, generated: str) -> None:
+        """Notes the stores and internal topics whose names nobody gave, as text."""
+        self._definition.generated_names = generated
+
     def copartition(self, sources: Iterable[str]) -> None:
         """Demands equal partition counts of the topics of these sources."""
         group = set(sources)

@@ -129,6 +129,8 @@ class LocalQueries:
         self._parts = {name: part.id for part in plan.subtopologies for name in part.stores}
         self._logged = frozenset(name for part in plan.subtopologies for name in part.changelogs)
         self._global_names = frozenset(one.store.name for one in plan.global_stores)
+        self._builders = {name: builder for part in plan.subtopologies for name, builder in part.stores.items()}
+        self._builders |= {one.store.name: one.store for one in plan.global_stores}
         self._sources: tuple[TopicLayout, dict[int, tuple[str, int]]] | None = None
         self._placed: dict[str, KeyPartitioner] = {}
         for part in plan.subtopologies:
@@ -143,6 +145,7 @@ class LocalQueries:
     def store(self, name: str, store_type: QueryableStoreType[T], partition: int | None, stale: bool) -> T:
         """Makes what reads a store; it looks for the store's partitions at each read."""
         self.check_name(name)
+        _check_type(name, self._builders[name].build().public_view, store_type)
         return store_type.create(_Provider(self, partition, stale), name)
 
     def stores(

@@ -74,13 +74,14 @@ def _orphaned(old: TopologyShape, store: StoreShape, like: list[str]) -> Change:
         return Change("orphaned", store.name, "the store is gone", "nothing is to be done", Verdict.SAFE)
     where = "rows" if changelog is None else f"rows, which stay in {changelog}"
     if like:
+        begin = "begins" if len(like) == 1 else "begin"
         return Change(
             "orphaned",
             store.name,
-            f"the store is gone with its {where}, and {' and '.join(like)}, which may be meant to be the same, begins "
-            "without them",
-            f"keep the name {store.name!r} (Materialized({store.name!r}), or the name= of the step that it comes from)"
-            "; or begin anew with 'pykstreams reset', or make the rows with 'pykstreams backfill'",
+            f"the store is gone with its {where}; without them {begin} {' and '.join(like)}, which may be meant to be "
+            "the same",
+            f"keep the name {store.name!r}, in the Materialized or StreamJoined of the step that it comes from, or as "
+            "its name=; or begin anew with 'pykstreams reset', or make the rows with 'pykstreams backfill'",
             Verdict.NEEDS_RESET,
         )
     if store.kind == SUPPRESSION:

@@ -118,6 +118,15 @@ def test_generated_names_are_refused_where_names_are_demanded() -> None:
     assert "repartition topics KSTREAM-AGGREGATE-STATE-STORE-0000000002-repartition" in str(caught.value)
 
 
+def test_generated_names_are_refused_where_only_the_application_demands_names() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").group_by_key().count()
+    topology = builder.build()
+
+    with pytest.raises(TopologyError, match="state stores KSTREAM-AGGREGATE-STATE-STORE-0000000001"):
+        topology.plan(StreamsConfig({"application.id": "app", "ensure.explicit.internal.resource.naming": "true"}))
+
+
 def test_names_given_everywhere_satisfy_that_demand() -> None:
     builder = StreamsBuilder({"ensure.explicit.internal.resource.naming": True})
     builder.stream("in").group_by(lambda k, v: v, Grouped(name="g")).count(materialized="c")

@@ -238,3 +238,22 @@ def test_settings_of_internal_topics_can_be_given_for_all_and_for_one() -> None:
         "min.insync.replicas": "2",
         "segment.bytes": "5",
     }
+
+
+def test_description_names_an_extractor_that_does_not_describe_itself() -> None:
+    class ByKey:
+        def __call__(self, key: object, value: object, context: object) -> str:
+            return "out"
+
+    texts = []
+    for extractor in (by_key, ByKey()):
+        topology = Topology().add_source("source", "in").add_sink("sink", extractor, "source")
+        texts.append(re.findall(r"extractor class: (.*)\)", str(topology.describe())))
+
+    here = "tests.unit.topology.test_topology"
+    name = "test_description_names_an_extractor_that_does_not_describe_itself.<locals>.ByKey"
+    assert texts == [[f"{here}.by_key"], [f"{here}.{name}"]]
+
+
+def by_key(key: object, value: object, context: object) -> str:
+    return "out"

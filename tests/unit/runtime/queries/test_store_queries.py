@@ -461,7 +461,7 @@ def test_store_of_a_user_is_read_by_a_type_of_theirs(make: Make) -> None:
     with pytest.raises(
         InvalidStateStoreError, match=r"'last' is a Kept, which .* does not read; take a QueryableStoreType of your own"
     ):
-        app.store("last", TYPES.KEY_VALUE_STORE).get("a")
+        app.store("last", TYPES.KEY_VALUE_STORE)
 
 
 def test_copies_are_read_by_those_who_take_stale_stores(make: Make) -> None:

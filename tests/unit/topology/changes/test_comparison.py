@@ -396,12 +396,12 @@ def test_lost_name_is_told_with_all_ways_out() -> None:
     orphaned, _ = of_kind(compare(shape(by_value("counts")), shape(by_value("totals"))), "orphaned")
 
     assert orphaned.what == (
-        "the store is gone with its rows, which stay in shop-counts-changelog, and totals, which may be meant to be "
-        "the same, begins without them"
+        "the store is gone with its rows, which stay in shop-counts-changelog; without them begins totals, which may "
+        "be meant to be the same"
     )
     assert orphaned.cure == (
-        "keep the name 'counts' (Materialized('counts'), or the name= of the step that it comes from); or begin anew "
-        "with 'pykstreams reset', or make the rows with 'pykstreams backfill'"
+        "keep the name 'counts', in the Materialized or StreamJoined of the step that it comes from, or as its name=; "
+        "or begin anew with 'pykstreams reset', or make the rows with 'pykstreams backfill'"
     )
 
 
