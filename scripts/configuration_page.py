@@ -75,7 +75,7 @@ Clients start from these values; those of Java are kept unless the last column g
 | `batch.size` | | 16384 | as Java; 65536 and more cost less CPU per record (about a tenth of a send), so raise it for throughput |
 | `partitioner` | | `murmur2_random` | the partitions of Java for the same keys |
 | `enable.idempotence` | | `true` | as Java |
-| `delivery.timeout.ms` | | 120000; under exactly-once left to librdkafka | as Java; librdkafka fits it into the transaction |
+| `delivery.timeout.ms` | | 120000; under exactly-once left to librdkafka | as Java; librdkafka fits it into the transaction. A worker under at-least-once hands librdkafka `session.timeout.ms` less `heartbeat.interval.ms` (4000), and sends again until this time has passed |
 | `transaction.timeout.ms` | | 10000 under exactly-once; 60000 for swaps of state | as Kafka Streams |
 """
 
