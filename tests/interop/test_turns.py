@@ -57,6 +57,7 @@ def differs(make_turns: MakeTurns, program: str, mode: str, patterns: tuple[str,
             outcomes[pattern],
             last_only=MODES[mode].last_only,
             loose=PROGRAMS[program].loose,
+            asks_in_any_case=MODES[mode].kill and PROGRAMS[program].foreign_keys,
         )
         for pattern in patterns
     }
