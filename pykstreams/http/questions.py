@@ -19,6 +19,7 @@ from pykstreams.http.problems import ProblemError
 from pykstreams.runtime.queries.catalog import StoreDescription
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.serdes.base import AnySerde
+from pykstreams.state.encoding.layout import NO_TIMESTAMP
 from pykstreams.state.interfaces.session_store import SessionStore
 from pykstreams.state.interfaces.store import KeyValueIterator, KeyValueStore
 from pykstreams.state.interfaces.versioned_store import ResultOrder, VersionedKeyValueStore, VersionedRecord
@@ -289,8 +290,8 @@ def _row(
     if window is not None:
         row["window"] = {"start": window[0], "end": window[1]}
     row["value"] = alone(store)(kept)
-    if keeps_time(store):
-        row["timestamp"] = getattr(kept, "timestamp", None)
+    if keeps_time(store) and (timestamp := getattr(kept, "timestamp", None)) != NO_TIMESTAMP:
+        row["timestamp"] = timestamp
     if keeps_headers(store):
         row["headers"] = [list(header) for header in getattr(kept, "headers", ())]
     return Row(mark or mark_of(described, key, *(window or ())), json_bytes(row, f"store {described.name!r}"))

@@ -13,12 +13,16 @@ from typing import Final, Protocol
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import DamagedStoreError, LockError
 from pykstreams.core.ids import TaskId
+from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.restore.damaged_stores import set_store_aside
 from pykstreams.runtime.tasks.stores.open_stores import OpenStores
 from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory
 
 log = logging.getLogger(__name__)
+
+_HANDED_OVER_S: Final = 3.0
+"""How long the process that had a task before may take to close it, without anybody being warned."""
 
 LOCK_RETRY_S: Final = 0.1
 """How long to wait before a folder is claimed again."""
@@ -67,6 +71,7 @@ class TaskFolders:
         self._cleanup_at = clock.monotonic() + cleanup_delay_ms / 1000
         self._standbys = standbys
         self._left_open: dict[TaskId, OpenStores] = {}
+        self._waits = RepeatedWarnings(log, clock)
 
     def give_up_at(self) -> float:
         """Until when a task waits for its folder that comes now."""
@@ -81,7 +86,7 @@ class TaskFolders:
 
         Standby tasks leave it alone from now on.
 
-        :param is_waiting: whether it was claimed in vain before, which is logged once.
+        :param is_waiting: whether it was claimed in vain before, which is said once while it may be handed over.
         """
         has_standby = self._standbys is not None and self._standbys.give_up(task_id)
         left = None if self._standbys is None else self._standbys.taken(task_id)
@@ -97,13 +102,13 @@ class TaskFolders:
                     f"task {task_id} has waited {self._task_timeout_s:g} s (task.timeout.ms) for its state: {error}",
                     task_id=task_id,
                 ) from error
-            if not is_waiting:
-                log.log(
-                    logging.INFO if has_standby else logging.WARNING,  # a standby is closed in a moment
-                    "task %s waits up to %g s for its state: %s",
-                    task_id,
-                    self._task_timeout_s,
-                    error,
+            left_s = max(0.0, give_up_at - self._clock.monotonic())
+            if has_standby or self._task_timeout_s - left_s < _HANDED_OVER_S:
+                if not is_waiting:
+                    log.info("task %s waits up to %g s for its state: %s", task_id, self._task_timeout_s, error)
+            else:
+                self._waits.warn(
+                    str(task_id), "task %s waits for its state, for up to %.0f s: %s", task_id, left_s, error
                 )
             return False
         return True

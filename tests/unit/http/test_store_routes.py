@@ -14,10 +14,12 @@ import pytest
 from pykstreams import (
     Consumed,
     Grouped,
+    JoinWindows,
     Materialized,
     Serdes,
     SessionWindows,
     Stores,
+    StreamJoined,
     StreamsBuilder,
     TimeWindows,
 )
@@ -60,6 +62,19 @@ def prices(make: Make) -> Client:
     application = make(table(), partitions=3)
     spread(application, ["tea", "milk", "a/b", "a b", "ä", "50%", ".."], 3)
     return client_of(application)
+
+
+def test_row_of_a_store_that_keeps_no_times_shows_none(make: Make) -> None:
+    builder = StreamsBuilder()
+    stream = builder.stream(TOPIC, Consumed(key_serde=TEXT, value_serde=TEXT))
+    windows = JoinWindows(10, grace=0)
+    kept = StreamJoined(key_serde=TEXT, value_serde=TEXT, other_value_serde=TEXT, store_name="kept")
+    stream.join(stream, lambda left, right: f"{left} {right}", windows=windows, stream_joined=kept).to("out")
+    application = make(builder, partitions=1)
+    application.feed(("tea", "green", 5), partition=0)
+
+    [row] = client_of(application).get("/stores/kept-this-join-store/windows/tea?from=0&to=10").json["rows"]
+    assert (row["value"], row["window"], "timestamp" in row) == ("green", {"start": 5, "end": 25}, False)
 
 
 def test_a_key_is_answered_with_where_it_is_from(prices: Client) -> None:

@@ -88,17 +88,22 @@ def test_state_is_deleted_with_the_release_if_asked_for(bench: TaskFoldersBench)
     assert not (folders.path(TASK) / "rows").exists()
 
 
-def test_a_folder_that_somebody_else_has_is_waited_for_and_that_is_logged_once(
+def test_a_folder_that_somebody_else_has_is_waited_for_and_warned_of_when_it_is_not_handed_over(
     bench: TaskFoldersBench, caplog: pytest.LogCaptureFixture
 ) -> None:
     folders = bench.folders()
     bench.other.lock(TASK)
+    give_up_at = folders.give_up_at()
     with caplog.at_level(logging.INFO):
-        claimed = claim(folders), claim(folders, is_waiting=True)
+        claimed = [folders.claim(TASK, give_up_at=give_up_at, is_waiting=False)]
+        for wait_s in (1, 2, 1):
+            bench.clock.advance(wait_s)
+            claimed.append(folders.claim(TASK, give_up_at=give_up_at, is_waiting=True))
 
-    assert claimed == (False, False)
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert not any(claimed)
+    assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]
     assert "task 0_0 waits up to 5 s for its state" in caplog.text
+    assert "task 0_0 waits for its state, for up to 2 s: folder" in caplog.text
 
 
 def test_a_task_does_not_wait_longer_than_its_time_out_but_for_a_standby(bench: TaskFoldersBench) -> None:
