@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pykstreams.core.types import Headers
+from pykstreams.runtime.clients.sent_records import sent_data, sent_headers
 from pykstreams.runtime.tasks.collector import ANY_PARTITION
 from pykstreams.testing.records import ProducedRecord
 
@@ -24,9 +25,15 @@ class CapturingProducer:
         timestamp: int | None = None,
         headers: Headers | None = None,
     ) -> None:
-        """Keeps a record; without a timestamp its time is left to the producer."""
+        """Keeps a record as a consumer gets it; without a timestamp its time is left to the producer.
+
+        Raises ``TypeError`` for headers, keys and values that the client refuses.
+        """
         chosen = None if partition == ANY_PARTITION else partition
-        self._records.append(ProducedRecord(topic, chosen, key, value, timestamp, tuple(headers or ())))
+        record = ProducedRecord(
+            topic, chosen, sent_data(key, "key"), sent_data(value, "value"), timestamp, sent_headers(headers)
+        )
+        self._records.append(record)
 
     def poll(self, timeout_s: float, /) -> int:
         """Nothing is ever under way."""

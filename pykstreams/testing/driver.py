@@ -29,6 +29,7 @@ from pykstreams.core.metrics.reporters import reported
 from pykstreams.core.settings.keys import INTERNAL_KEYS
 from pykstreams.core.shown_values import hide_values, show_values
 from pykstreams.core.types import Decoder, Duration, Encoder, Headers, Timestamp
+from pykstreams.runtime.clients.sent_records import sent_data, sent_headers
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
@@ -437,7 +438,9 @@ class TopologyTestDriver:
 
     def _pipe(self, topic: str, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers) -> None:
         self._check_open()
-        record = ProducedRecord(topic, None, key, value, timestamp, headers)
+        record = ProducedRecord(
+            topic, None, sent_data(key, "key"), sent_data(value, "value"), timestamp, sent_headers(headers)
+        )
         if self._enqueue(record):
             self._run()
         elif topic not in self._topics.feeding_global_stores:

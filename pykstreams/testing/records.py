@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from pykstreams.core.types import Headers, Timestamp, timestamp_ms
+from pykstreams.runtime.clients.sent_records import sent_headers
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -18,7 +19,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class TestRecord(Generic[K, V]):
     """A record that is piped in, or read from an output topic; ``timestamp`` in ms since the epoch.
 
-    Without a timestamp an input topic gives it its own time.
+    Without a timestamp an input topic gives it its own time. Text as a value of a header becomes UTF-8, as the client
+    sends it.
 
     >>> TestRecord("a", 1, timestamp=5)
     TestRecord(key='a', value=1, timestamp=5, headers=())
@@ -45,7 +47,7 @@ class TestRecord(Generic[K, V]):
         object.__setattr__(self, "key", key)
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "timestamp", time)
-        object.__setattr__(self, "headers", tuple(headers))
+        object.__setattr__(self, "headers", sent_headers(headers))
 
     @property
     def record_time(self) -> datetime | None:

@@ -17,6 +17,7 @@ from pykstreams.core.record import ConsumerRecord, ProducerRecord
 from pykstreams.core.types import Headers
 from pykstreams.runtime.clients.bounded import close_in_time
 from pykstreams.runtime.clients.errors import Meaning, cluster_error, meaning_of
+from pykstreams.runtime.clients.sent_records import sent_headers
 
 _PATIENCE_S: Final = 30.0
 _STEP_S: Final = 0.1
@@ -54,7 +55,7 @@ class PlainRecords:
                 record.topic,
                 key=record.key,
                 value=record.value,
-                headers=list(record.headers),
+                headers=list(sent_headers(record.headers)),
                 on_delivery=delivered,
                 partition=_ANY_PARTITION if record.partition is None else record.partition,
                 timestamp=_NOW if record.timestamp is None else record.timestamp,

@@ -31,6 +31,7 @@ from pykstreams.core.record import ProducerRecord
 from pykstreams.core.types import Headers
 from pykstreams.runtime.clients.errors import ClientError, Meaning, meaning_of
 from pykstreams.runtime.clients.messages import RecordMessage
+from pykstreams.runtime.clients.sent_records import sent_data, sent_headers
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
 from pykstreams.runtime.tasks.delivery_attempts import DeliveryAttempts
 from pykstreams.runtime.tasks.dropped import DroppedRecords
@@ -207,7 +208,7 @@ class RecordCollector:
         try:
             self._queue(record.topic, record.value, record.key, partition, record.timestamp, record.headers)
         except Exception as error:
-            if failure := self._in_question(_client_error(error), record):
+            if failure := self._in_question(self._client_error(error, record), record):
                 self._keep(failure, error)
 
     def send_all(self, records: Iterable[ProducerRecord], writers: Mapping[TaskId, str]) -> None:
@@ -262,9 +263,10 @@ class RecordCollector:
     def refused(self, error: Exception, record: ProducerRecord) -> None:
         """Judges an exception of ``produce`` itself, such as a message that is too large.
 
-        Anything but an error of the client is a programming error and is raised.
+        Anything but an error of the client is a programming error and is raised: ``StreamsError`` for what the client
+        takes in no record.
         """
-        self._failed(_client_error(error), record)
+        self._failed(self._client_error(error, record), record)
 
     def delivery_failed(self, error: ClientError | None, message: RecordMessage) -> None:
         """Judges the report of a record that the brokers did not take; an ``error`` of ``None`` is no failure."""
@@ -415,6 +417,22 @@ class RecordCollector:
         error.__cause__ = cause
         self._error = error
 
+    def _client_error(self, error: Exception, record: ProducerRecord) -> ClientError:
+        """The error inside an exception of the client; anything else is raised."""
+        inner: Any = error.args[0] if error.args else None
+        if hasattr(inner, "name"):
+            found: ClientError = inner
+            return found
+        try:
+            sent_data(record.key, "key")
+            sent_data(record.value, "value")
+            sent_headers(record.headers)
+        except (TypeError, UnicodeError) as reason:
+            task_id, node = self._writer_of(record)
+            text = f"record to {record.topic} from {node} was not sent: {reason}"
+            raise StreamsError(text, task_id=task_id) from error
+        raise error
+
     def _is_logged(self, record: ProducerRecord) -> bool:
         """Whether a record is of a changelog of a task that is open."""
         return record.partition is not None and (record.topic, record.partition) in self._stores
@@ -428,15 +446,6 @@ class RecordCollector:
             if writers := self._writers.get(place):
                 return dict(writers)
         return {}
-
-
-def _client_error(error: Exception) -> ClientError:
-    """The error inside an exception of the client; anything else is raised."""
-    inner: Any = error.args[0] if error.args else None
-    if not hasattr(inner, "name"):
-        raise error
-    found: ClientError = inner
-    return found
 
 
 def _size(record: ProducerRecord) -> int:
