@@ -31,7 +31,7 @@ from pykstreams.core.processor import (
     PunctuationType,
 )
 from pykstreams.core.processor_wrapper import BUILDING, ProcessorWrapper
-from pykstreams.core.record import FixedKeyRecord, Record, RecordMetadata
+from pykstreams.core.record import FixedKeyRecord, ReceivedRecord, Record, RecordMetadata
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
 from pykstreams.core.user_code import check_supplier as check_supplier
 
@@ -93,7 +93,7 @@ class UserFixedKeyProcessor:
 
         def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
-                run(FixedKeyRecord(key, value, timestamp, headers))
+                run(ReceivedRecord(key, value, timestamp, headers))
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
 
@@ -201,5 +201,14 @@ class _FixedKeyContext(DelegatingContext, FixedKeyProcessorContext[object, objec
     __slots__ = ()
 
     def forward(self, record: FixedKeyRecord[object, object], child_name: str | None = None) -> None:
+        if record.__class__ is not ReceivedRecord:
+            raise self._made_by_hand(record)
         child = self._forward if child_name is None else self._child(child_name)
         child(record.key, record.value, record.timestamp, record.headers)
+
+    def _made_by_hand(self, record: object) -> StreamsError:
+        return StreamsError(
+            f"{self._node} forwards a {type(record).__name__} that was made by hand; a FixedKeyProcessor forwards the "
+            "records that it gets, with other values by record.replace(value=...); use KStream.process to forward "
+            "other keys"
+        )

@@ -133,7 +133,11 @@ class FixedKeyProcessorContext(ProcessingContext, Generic[KOut, VOut]):
 
     @abstractmethod
     def forward(self, record: FixedKeyRecord[KOut, VOut], child_name: str | None = None) -> None:
-        """Forwards a record to all children in order, or to the one named."""
+        """Forwards a record to all children in order, or to the one named.
+
+        Only a record that the processor got, now or earlier, or what ``replace`` made of one: others are refused with a
+        ``StreamsError``.
+        """
 
 
 class Processor(ABC, Generic[KIn, VIn, KOut, VOut]):

@@ -61,14 +61,40 @@ class Record(Generic[K, V]):
         )
 
 
-@dataclass(slots=True)
 class FixedKeyRecord(Generic[K, V]):
-    """A record whose key must stay; made by the runtime only, changed by ``replace``."""
+    """A record whose key cannot be set; ``replace`` changes the rest.
 
-    key: K
-    value: V
-    timestamp: int
-    headers: Headers = ()
+    One that is made by hand is for tests: a ``FixedKeyProcessor`` forwards only those that it got.
+    """
+
+    __slots__ = ("_key", "headers", "timestamp", "value")
+    __hash__ = None  # type: ignore[assignment]  # equal by its fields, which can be set
+
+    def __init__(self, key: K, value: V, timestamp: int, headers: Headers = ()) -> None:
+        self._key = key
+        self.value = value
+        self.timestamp = timestamp
+        self.headers = headers
+
+    @property
+    def key(self) -> K:
+        return self._key
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FixedKeyRecord):
+            return NotImplemented
+        return (self.key, self.value, self.timestamp, self.headers) == (
+            other.key,
+            other.value,
+            other.timestamp,
+            other.headers,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"FixedKeyRecord(key={self.key!r}, value={self.value!r}, timestamp={self.timestamp!r}, "
+            f"headers={self.headers!r})"
+        )
 
     @overload
     def replace(self, *, timestamp: int = ..., headers: Headers = ...) -> FixedKeyRecord[K, V]: ...
@@ -82,7 +108,13 @@ class FixedKeyRecord(Generic[K, V]):
         timestamp = changes.pop("timestamp", self.timestamp)
         if timestamp < 0:
             raise ValueError(f"timestamp of a record is {timestamp}; it must not be negative")
-        return FixedKeyRecord(self.key, value, timestamp, changes.pop("headers", self.headers), **changes)
+        return self.__class__(self._key, value, timestamp, changes.pop("headers", self.headers), **changes)
+
+
+class ReceivedRecord(FixedKeyRecord[K, V]):
+    """A record that a ``FixedKeyProcessor`` got, or made of one by ``replace``: its key is that of an input record."""
+
+    __slots__ = ()
 
 
 AnyRecord: TypeAlias = Record[Any, Any]

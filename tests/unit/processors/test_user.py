@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 from typing import Any
 
@@ -91,6 +92,59 @@ def test_fixed_key_processor_gets_fixed_key_records() -> None:
 
     assert made[-1].log == [FixedKeyRecord("a", 1, 5, HEADERS)]
     assert context.forwarded == [("a", 2, 5, HEADERS)]
+
+
+def received(*given: tuple[Any, ...]) -> list[Any]:
+    """The records that a fixed-key processor gets."""
+    context = FakeOperatorContext()
+    process = context.start(UserFixedKeyProcessor(FixedLog))
+    for record in given:
+        process(*record)
+    return list(made[-1].log)
+
+
+class Forwarding(FixedKeyProcessor[Any, Any, Any]):
+    """Forwards the value of each record."""
+
+    def process(self, record: FixedKeyRecord[Any, Any]) -> None:
+        self.context.forward(record.value)
+
+
+@pytest.mark.parametrize(
+    "forwarded", [Record("b", 2, 5), Record("a", 1, 5), FixedKeyRecord("b", 2, 5), FixedKeyRecord("a", 1, 5)]
+)
+def test_fixed_key_processor_forwards_no_record_that_it_has_made_itself(forwarded: Any) -> None:
+    """Its key may be another one, which belongs to another partition."""
+    context = FakeOperatorContext(children=("one",))
+    context.start(UserFixedKeyProcessor(Forwarding))("a", forwarded, 5, HEADERS)
+
+    ((error, *_),) = context.failed
+    assert isinstance(error, StreamsError)
+    assert str(error) == (
+        f"NODE forwards a {type(forwarded).__name__} that was made by hand; a FixedKeyProcessor forwards the records "
+        "that it gets, with other values by record.replace(value=...); use KStream.process to forward other keys"
+    )
+    assert context.received == {"one": []}
+
+
+def test_fixed_key_processor_forwards_a_record_that_it_has_kept_with_the_key_of_that_one() -> None:
+    (kept,) = received(("b", 1, 4, ()))
+    context = FakeOperatorContext()
+
+    context.start(UserFixedKeyProcessor(Forwarding))("a", kept.replace(value=7).replace(timestamp=9), 5, HEADERS)
+
+    assert context.failed == []
+    assert context.forwarded == [("b", 7, 9, ())]
+
+
+def test_the_key_of_a_fixed_key_record_cannot_be_set() -> None:
+    for record in (*received(("a", 1, 5, ())), FixedKeyRecord("a", 1, 5)):
+        with pytest.raises(AttributeError):
+            record.key = "b"
+        with pytest.raises(TypeError):
+            dataclasses.replace(record, key="b")
+
+        assert record.key == "a"
 
 
 def test_every_task_has_a_processor_of_its_own() -> None:
