@@ -205,6 +205,7 @@ def run(
     from pykstreams.cli.reloading.processes import run_reloading
     from pykstreams.cli.reloading.watched_files import told_to
     from pykstreams.dsl.script import load_script
+    from pykstreams.topology.missing_sources import check_sources
 
     bootstraps = Bootstraps(bootstrap, reset_offsets, load_bootstrap)
     _check_place(embedded, bootstrap_servers, state_dir)
@@ -234,6 +235,7 @@ def run(
         count = workers or config.num_stream_threads
         config = for_worker(config, worker)
         built = built_topology(script, config)
+        check_sources(built.plan(config))
     if embedded:
         check_embedded(config, built)
     if worker is not None or (count == 1 and not embedded):

@@ -54,6 +54,7 @@ from pykstreams.state.interfaces.position import PositionBound
 from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import StateQueryResult
 from pykstreams.topology.description import TopologyDescription
+from pykstreams.topology.missing_sources import check_sources
 from pykstreams.topology.topology import Topology, check_topology
 
 log = logging.getLogger(__name__)
@@ -119,6 +120,7 @@ class KafkaStreams:
         self.error: BaseException | None = None
         """Why the application is in state ``ERROR``."""
         self._plan = topology.plan(self._config)
+        check_sources(self._plan)
         clock = time or SystemClock()
         supplier = client_supplier or self._config.client_supplier
         options = _start_options(supplier, recommit_interval, bootstrap, reset_offsets)

@@ -24,13 +24,16 @@ from pykstreams.runtime.checks.topic_checks import name_findings, topic_findings
 from pykstreams.runtime.topics.topic_admin import TopicClient
 from pykstreams.state.directory.disk_room import MeasureRoom, room_of
 from pykstreams.topology.missing_serdes import missing_serdes
+from pykstreams.topology.missing_sources import missing_sources
 from pykstreams.topology.plan import TopologyPlan
 
 
 def local_findings(plan: TopologyPlan, config: StreamsConfig, measure: MeasureRoom = room_of) -> list[Finding]:
-    """Finds what needs no cluster: serdes, names of topics and the disk."""
+    """Finds what needs no cluster: a topology that reads nothing, serdes, names of topics and the disk."""
+    said = missing_sources(plan)
+    sources = [] if said is None else [of_message("topology", plan.application_id, said)]
     serdes = [of_message("serdes", plan.application_id, text) for text in missing_serdes(plan, config)]
-    return [*serdes, *name_findings(plan, config), *disk_findings(plan, config, measure)]
+    return [*sources, *serdes, *name_findings(plan, config), *disk_findings(plan, config, measure)]
 
 
 def cluster_findings(

@@ -17,8 +17,8 @@ class Severity(StrEnum):
 class Finding:
     """The result of a check that did not go well.
 
-    :param check: its short name: ``topics``, ``serdes``, ``subjects``, ``rights``, ``brokers``, ``clock``, ``keys``,
-        ``disk`` or ``settings``.
+    :param check: its short name: ``topology``, ``topics``, ``serdes``, ``subjects``, ``rights``, ``brokers``,
+        ``clock``, ``keys``, ``disk`` or ``settings``.
     :param where: a topic, a step, a folder or a setting.
     """
 

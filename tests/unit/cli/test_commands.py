@@ -214,6 +214,40 @@ def test_steps_without_serdes_are_named_before_anything_runs(invoke: Invoke, tmp
     )
 
 
+EMPTY = """
+from pykstreams import StreamsBuilder
+application_id = "shop"
+builder = StreamsBuilder()
+"""
+
+
+@pytest.mark.parametrize("command", ["run", "run --workers 2", "run --embedded"])
+def test_a_topology_that_reads_nothing_is_refused_before_anything_runs(
+    invoke: Invoke, tmp_path: Path, command: str, supervised: list[tuple[int, list[str]]]
+) -> None:
+    brokers = [] if "--embedded" in command else ["--bootstrap-servers", "a:1"]
+
+    result = invoke(*command.split(), write(tmp_path, EMPTY), *brokers)
+
+    assert result.exit_code == 2
+    assert "must subscribe to at least one source topic or global table; read a topic with" in result.stderr
+    assert supervised == []
+
+
+def test_a_topology_that_reads_nothing_is_an_error_of_check(invoke: Invoke, tmp_path: Path) -> None:
+    script = write(tmp_path, EMPTY)
+
+    described = invoke("describe", script)
+    done = invoke("check", script, "--format", "json")
+
+    assert described.exit_code == 0
+    assert done.exit_code == 2
+    (found,) = [one for one in json.loads(done.output) if one["severity"] == "error"]
+    assert (found["check"], found["where"]) == ("topology", "shop")
+    assert "must subscribe to at least one source topic or global table" in found["what"]
+    assert found["cure"].startswith("read a topic with StreamsBuilder.stream, table or global_table")
+
+
 @pytest.mark.parametrize("command", ["describe", "topics"])
 def test_default_serdes_are_serdes(invoke: Invoke, tmp_path: Path, command: str) -> None:
     serdes = [f"default.{part}.serde=pykstreams.serdes:StringSerde" for part in ("key", "value")]
