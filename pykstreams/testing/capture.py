@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pykstreams.core.types import Headers
-from pykstreams.runtime.clients.sent_records import sent_data, sent_headers
+from pykstreams.runtime.clients.sent_records import sent_data, sent_headers, sent_time
 from pykstreams.runtime.tasks.collector import ANY_PARTITION
 from pykstreams.testing.records import ProducedRecord
 
@@ -27,11 +27,12 @@ class CapturingProducer:
     ) -> None:
         """Keeps a record as a consumer gets it; without a timestamp its time is left to the producer.
 
-        Raises ``TypeError`` for headers, keys and values that the client refuses.
+        Raises ``TypeError`` for headers, keys, values and timestamps that the client refuses.
         """
         chosen = None if partition == ANY_PARTITION else partition
+        time = None if timestamp is None else sent_time(timestamp)
         record = ProducedRecord(
-            topic, chosen, sent_data(key, "key"), sent_data(value, "value"), timestamp, sent_headers(headers)
+            topic, chosen, sent_data(key, "key"), sent_data(value, "value"), time, sent_headers(headers)
         )
         self._records.append(record)
 

@@ -218,9 +218,10 @@ class HistoryReading:
                     *place, offset, carried, decode_key(key, headers), decode_value(value, headers), headers
                 )
                 time = extract(record, -1)
+                is_outside = time >> 63  # of the times that a record can have; fails for what is no int
             except Exception:  # the task meets the same, and asks the handlers of the application
                 return carried
-            return carried if time < 0 else time
+            return carried if is_outside else time
 
         return time_of
 

@@ -11,11 +11,14 @@ client crashes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import index
+from typing import Final, SupportsIndex
 
 from pykstreams.core.headers import Headers
 from pykstreams.core.shown_values import shown
 
 _PAIRS = "headers are pairs of name and value, such as (('source', b'web'),)"
+_EARLIEST: Final = -(1 << 63)
 
 
 def sent_headers(headers: object) -> Headers:
@@ -36,6 +39,13 @@ def sent_data(data: object, part: str) -> bytes | None:
     if isinstance(data, str):
         return data.encode()
     raise TypeError(f"the serializer of the {part} gave {_described(data)}; it must give bytes or None")
+
+
+def sent_time(timestamp: object) -> int:
+    """Returns a timestamp; ``TypeError`` for one that the client refuses."""
+    if not isinstance(timestamp, SupportsIndex) or not _EARLIEST <= (time := index(timestamp)) < -_EARLIEST:
+        raise TypeError(f"the timestamp is {_described(timestamp)}; give an int, in milliseconds since 1970")
+    return time
 
 
 def _sent_header(header: object) -> tuple[str, bytes | None]:

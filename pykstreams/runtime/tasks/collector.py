@@ -31,7 +31,7 @@ from pykstreams.core.record import ProducerRecord
 from pykstreams.core.types import Headers
 from pykstreams.runtime.clients.errors import ClientError, Meaning, meaning_of
 from pykstreams.runtime.clients.messages import RecordMessage
-from pykstreams.runtime.clients.sent_records import sent_data, sent_headers
+from pykstreams.runtime.clients.sent_records import sent_data, sent_headers, sent_time
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
 from pykstreams.runtime.tasks.delivery_attempts import DeliveryAttempts
 from pykstreams.runtime.tasks.dropped import DroppedRecords
@@ -426,6 +426,7 @@ class RecordCollector:
         try:
             sent_data(record.key, "key")
             sent_data(record.value, "value")
+            sent_time(0 if record.timestamp is None else record.timestamp)
             sent_headers(record.headers)
         except (TypeError, UnicodeError) as reason:
             task_id, node = self._writer_of(record)

@@ -168,6 +168,22 @@ def test_times_that_the_topology_extracts_are_the_order_of_records(tmp_path: Pat
     assert {f"c{at}": 95 + at for at in range(5)} == last_of(made(tmp_path, {"orders": source}, by_number))
 
 
+@pytest.mark.parametrize("given", [5.5, None])
+def test_a_record_whose_extracted_time_is_none_is_in_the_order_of_the_time_it_carries(
+    tmp_path: Path, given: Any
+) -> None:
+    """The task meets the same, and tells of the extractor."""
+
+    def timed(builder: StreamsBuilder) -> None:
+        consumed = Consumed(key_serde=TEXT, value_serde=JSON, timestamp_extractor=lambda record, before: given)
+        builder.stream("orders", consumed).to("out", Produced(key_serde=TEXT, value_serde=JSON))
+
+    source = TopicHistory(parquet(tmp_path / "orders.parquet", ORDERS), **COLUMNS)
+
+    with pytest.raises(StreamsError, match=r"timestamp extractor .* of KSTREAM-SOURCE-0000000000 gave"):
+        made(tmp_path, {"orders": source}, timed)
+
+
 def test_every_task_sees_the_whole_of_a_global_table(tmp_path: Path) -> None:
     def with_rates(builder: StreamsBuilder) -> None:
         rates: GlobalKTable[str, int] = builder.global_table("rates", Consumed(key_serde=TEXT, value_serde=NUMBER))

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from pykstreams import (
+    Consumed,
+    ConsumerRecord,
     KStream,
     Processor,
     ProcessorContext,
@@ -438,3 +440,35 @@ def test_closed_driver_says_that_it_is_closed(
 
     with pytest.raises(StreamsError, match="the test driver is closed"):
         use(driver)
+
+
+def test_an_extractor_that_gives_no_milliseconds_is_named_by_the_driver(make_driver: MakeDriver) -> None:
+    def at_of(record: ConsumerRecord, partition_time: int) -> Any:
+        return record.timestamp / 1000
+
+    builder = StreamsBuilder()
+    builder.stream("in", Consumed(key_serde=str, value_serde=str, timestamp_extractor=at_of)).to("out")
+    source, out = topics(make_driver(builder.build()))
+
+    with pytest.raises(StreamsError, match=r"timestamp extractor .*at_of .* gave float 1\.5 .*it must give an int"):
+        source.pipe_input("k", "v", 1500)
+
+    assert out.is_empty
+
+
+@pytest.mark.parametrize("timestamp", [5.5, 1 << 63])
+def test_a_timestamp_of_a_forwarded_record_that_the_client_refuses_is_refused(
+    timestamp: Any, make_driver: MakeDriver
+) -> None:
+    class Timed(Processor[str, str, str, str]):
+        def process(self, record: Record[str, str]) -> None:
+            self.context.forward(record.replace(timestamp=timestamp))
+
+    builder = StreamsBuilder()
+    builder.stream("in", str, str).process(Timed).to("out")
+    source, out = topics(make_driver(builder.build()))
+
+    with pytest.raises(ProcessingError, match=r"was not sent: the timestamp is .*; give an int, in milliseconds"):
+        source.pipe_input("k", "v", 5)
+
+    assert out.is_empty

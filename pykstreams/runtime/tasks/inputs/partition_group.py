@@ -15,7 +15,9 @@ from typing import Final, TypeAlias
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.record import ConsumerRecord
+from pykstreams.core.shown_values import shown
 from pykstreams.core.types import Decoder, Forward, Headers, TimestampExtractor
+from pykstreams.core.user_code import describe_function
 from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import Failures
@@ -165,17 +167,30 @@ class RecordQueue:
             raise
         except Exception as error:
             raise StreamsError(
-                f"timestamp extractor {self._extract!r} of {self.source} failed at record {topic}-{partition} "
-                f"offset {offset}: {error!r}"
+                f"timestamp extractor {describe_function(self._extract)} of {self.source} failed at record "
+                f"{topic}-{partition} offset {offset}: {error!r}"
             ) from error
-        if timestamp < 0:
-            self._dropped.drop(
-                self.source,
-                f"timestamp extractor {self._extract!r} gives timestamps below 0",
-                f"it gave {timestamp} for {topic}-{partition}@{offset}",
-            )
-            return None
-        return timestamp
+        try:
+            is_outside = timestamp >> 63  # of 0 to 2**63 - 1; unlike a comparison it takes no float, for the same price
+        except TypeError as error:
+            raise self._no_time(timestamp, record) from error
+        if not is_outside:
+            return timestamp
+        if timestamp > 0:
+            raise self._no_time(timestamp, record)
+        self._dropped.drop(
+            self.source,
+            f"timestamp extractor {describe_function(self._extract)} gives timestamps below 0",
+            f"it gave {timestamp} for {topic}-{partition}@{offset}",
+        )
+        return None
+
+    def _no_time(self, given: object, record: ConsumerRecord) -> StreamsError:
+        return StreamsError(
+            f"timestamp extractor {describe_function(self._extract)} of {self.source} gave {type(given).__name__} "
+            f"{shown(given)} for record {record.topic}-{record.partition} offset {record.offset}; it must give an int, "
+            "in milliseconds since 1970: int(when.timestamp() * 1000) for a datetime, and -1 to drop a record"
+        )
 
 
 class PartitionGroup:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
-from pykstreams.runtime.clients.sent_records import sent_data, sent_headers
+from pykstreams.runtime.clients.sent_records import sent_data, sent_headers, sent_time
 from pykstreams.runtime.tasks.collector import RecordCollector
 
 
@@ -110,6 +111,22 @@ def test_a_key_or_value_is_refused_where_the_client_refuses_it(part: str, produc
     assert [sent_data(data, part) for data in DATA] == [None, b"x", b"", "é".encode()]
 
 
+TIMES: list[Any] = [0, 5, True, (1 << 63) - 1]
+REFUSED_TIMES: list[Any] = [5.5, "5", 1 << 63, timedelta(seconds=5)]
+
+
+def test_a_timestamp_is_refused_where_the_client_refuses_it(producer: Producer) -> None:
+    for time in TIMES:
+        producer.produce("t", timestamp=time)
+    for time in REFUSED_TIMES:
+        with pytest.raises((TypeError, OverflowError)):
+            producer.produce("t", timestamp=time)
+        with pytest.raises(TypeError, match=r"the timestamp is .*; give an int, in milliseconds since 1970"):
+            sent_time(time)
+
+    assert [sent_time(time) for time in TIMES] == TIMES
+
+
 def test_what_the_client_refuses_is_named_with_its_topic_and_writer_by_a_worker(producer: Producer) -> None:
     config = StreamsConfig({"application.id": "sent", "bootstrap.servers": "localhost:1"})
     collector = RecordCollector(producer, config=config, partition_count=lambda topic: 1)
@@ -122,5 +139,7 @@ def test_what_the_client_refuses_is_named_with_its_topic_and_writer_by_a_worker(
         write("out", b"v", b"k", -1, 5, {"a": b"1"})
     with pytest.raises(StreamsError, match="was not sent: the serializer of the value gave int 5; it must give bytes"):
         write("out", 5, b"k", -1, 5, ())
+    with pytest.raises(StreamsError, match=r"was not sent: the timestamp is float 5\.5; give an int"):
+        write("out", b"v", b"k", -1, 5.5, ())
 
     assert found.value.task_id == TaskId(0, 1)

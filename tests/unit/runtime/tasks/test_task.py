@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -290,9 +292,47 @@ def test_extractor_that_raises_stops_the_task_and_is_named() -> None:
     bench = TaskBench(source("SOURCE", "in", timestamp_extractor=extractor))
 
     with pytest.raises(
-        StreamsError, match=r"timestamp extractor .*extractor.* of SOURCE failed at record in-0 offset 4"
+        StreamsError, match=r"timestamp extractor .*extractor \(line \d+\) of SOURCE failed at record in-0 offset 4"
     ):
         bench.feed(message("in", 4, "v", 0))
+
+
+WHEN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (5.5, "float 5.5"),
+        (-0.5, "float -0.5"),
+        (None, "NoneType None"),
+        (WHEN, re.escape(f"datetime {WHEN!r}")),
+        ("5", "str '5'"),
+        (timedelta(seconds=5), "timedelta "),
+        (1 << 63, f"int {1 << 63}"),
+    ],
+)
+def test_extractor_that_gives_no_milliseconds_stops_the_task_and_is_named_with_what_to_return(
+    returned: Any, said: str, inputs: int
+) -> None:
+    def at_of(record: ConsumerRecord, partition_time: int) -> Any:
+        return returned
+
+    sources = [source("SOURCE", "in", children=("SINK",), timestamp_extractor=at_of)]
+    if inputs == 2:
+        sources.append(source("OTHER", "other", children=("SINK",)))
+    bench = TaskBench(*sources, sink("SINK", "out"), topics=("in", "other")[:inputs])
+
+    with pytest.raises(
+        StreamsError,
+        match=rf"timestamp extractor .*at_of \(line \d+\) of SOURCE gave {said}.* for record in-0 offset 4; it must "
+        r"give an int, in milliseconds since 1970: int\(when.timestamp\(\) \* 1000\) for a datetime, and -1 to drop a "
+        "record",
+    ):
+        bench.feed(message("in", 4, "v", 0))
+
+    assert bench.values() == []
 
 
 def test_two_inputs_are_merged_by_timestamp() -> None:
