@@ -95,7 +95,8 @@ class WorkerProducer:
         if transactional_id is not None:
             settings["transactional.id"] = transactional_id
         if record_s is not None:
-            settings["delivery.timeout.ms"] = min(int(str(settings["delivery.timeout.ms"])), int(record_s * 1000))
+            most_ms = int(str(settings["delivery.timeout.ms"])) or record_s * 1000  # 0 stands for no end
+            settings["delivery.timeout.ms"] = int(min(most_ms, record_s * 1000))
         settings |= statistics_of(settings, metrics, PRODUCER)
         return cls(supplier.get_producer(settings), failures, SystemClock())
 

@@ -6,6 +6,7 @@ The three live and die together: a producer that was fenced is unusable, and so 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 
 from pykstreams.core.clock import Clock
@@ -56,7 +57,7 @@ class WorkerOutput:
         self._attempts = None
         if record_s is not None:
             give_up_ms = int(str(config.get_producer_configs("")["delivery.timeout.ms"]))
-            self._attempts = DeliveryAttempts(clock, record_s, give_up_ms / 1000)
+            self._attempts = DeliveryAttempts(clock, record_s, give_up_ms / 1000 or math.inf)  # 0 stands for no end
         self._make()
 
     def prepare(self) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import ClusterMetadata
 
+from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients import bounded, committed_offsets
 from pykstreams.runtime.clients import producer as module
 from pykstreams.runtime.clients.producer import DeliveryFailures, WorkerProducer
+from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from tests.unit.runtime.cluster_fakes import FakeClock
 
 OFFSETS = {TopicPartition("orders", 0): (5, "")}
@@ -246,3 +248,25 @@ def test_leaders_are_looked_up_at_most_every_few_seconds(bench: ProducerBench) -
     bench.producer.flush(1)
 
     assert bench.client.calls.count("list topics") == 2
+
+
+@pytest.mark.parametrize(
+    ("configured_ms", "record_s", "given_ms"),
+    [(120_000, 4.0, 4000), (2000, 4.0, 2000), (0, 4.0, 4000), (120_000, None, 120_000)],
+)
+def test_record_waits_in_the_producer_no_longer_than_it_may(
+    configured_ms: int, record_s: float | None, given_ms: int
+) -> None:
+    given: list[Mapping[str, object]] = []
+
+    class Supplier(DefaultKafkaClientSupplier):
+        def get_producer(self, config: Mapping[str, object]) -> Producer:
+            given.append(config)
+            return FakeProducerClient()
+
+    config = StreamsConfig(
+        {"bootstrap.servers": "localhost:9092", "application.id": "app", "producer.delivery.timeout.ms": configured_ms}
+    )
+    WorkerProducer.open(Supplier(), config, "worker", transactional_id=None, record_s=record_s)
+
+    assert [int(str(one["delivery.timeout.ms"])) for one in given] == [given_ms]
