@@ -68,7 +68,6 @@ class FixedKeyRecord(Generic[K, V]):
     """
 
     __slots__ = ("_key", "headers", "timestamp", "value")
-    __hash__ = None  # type: ignore[assignment]  # equal by its fields, which can be set
 
     def __init__(self, key: K, value: V, timestamp: int, headers: Headers = ()) -> None:
         self._key = key

@@ -91,6 +91,19 @@ def differences(
                 for place in sorted({*java, *here})
                 if java.get(place) != here.get(place) and not (asks_in_any_case and _asks(place))
             ]
+        if asks_in_any_case and other.offsets:
+            said += _not_committed_to_the_end(other)
+    return said
+
+
+def _not_committed_to_the_end(outcome: Outcome) -> list[str]:
+    said = []
+    for place, (offset, _) in outcome.offsets[-1].items():
+        topic, _, partition = place.rpartition("-")
+        if _asks(place):
+            ends = sum(row[0] == int(partition) for row in outcome.topics[topic])
+            if offset not in ("all", ends):
+                said.append(f"committed for {place} in the end: {offset} of {ends}")
     return said
 
 

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.assembly.application_parts import (
     ApplicationParts,
@@ -27,7 +26,6 @@ from pykstreams.runtime.membership.member_state import MemberState
 from pykstreams.runtime.membership.membership import Membership
 from pykstreams.runtime.membership.offset_sums import OffsetSums
 from pykstreams.runtime.membership.opening import open_membership
-from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.metrics.thread_metrics import TaskCounts
 from pykstreams.runtime.metrics.updater_metrics import UpdaterMetrics
 from pykstreams.runtime.restore.restore import Listeners, Restorer, StateRestoreListener
@@ -39,6 +37,7 @@ from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
 from pykstreams.runtime.worker.commit import CommitSteps, Deliveries
+from pykstreams.runtime.worker.delivery_times import DeliveryTimes
 from pykstreams.runtime.worker.output import WorkerOutput
 from pykstreams.runtime.worker.purge import RepartitionPurge
 from pykstreams.runtime.worker.start_offsets import StartOffsets
@@ -52,8 +51,6 @@ from pykstreams.state.interfaces.record_cache import RecordCache
 
 _WHILE_COMMITTING_S = 3.0
 """How long a commit waits for the ends of changelogs, without which state just keeps its old offsets."""
-_BEYOND_LINGER_S = 1.0
-"""How long a record waits in the producer at least when ``linger.ms`` has passed."""
 
 
 def build_worker(
@@ -149,7 +146,7 @@ def _updater(place: WorkerPlace, listener: StateRestoreListener | None, standbys
 def _output(place: WorkerPlace, membership: Membership, purge: RepartitionPurge | None) -> WorkerOutput:
     """Makes the way out of a worker."""
     app, config = place.app, place.app.config
-    record_s = None if config.exactly_once or app.embedded else _time_of_records_s(config)
+    times = None if config.exactly_once or app.embedded else DeliveryTimes.of(config)
     return WorkerOutput(
         config=config,
         clock=app.clock,
@@ -159,23 +156,13 @@ def _output(place: WorkerPlace, membership: Membership, purge: RepartitionPurge 
             config,
             f"{place.name}-producer",
             transactional_id=place.transactional_id if config.exactly_once else None,
-            record_s=record_s,
+            record_s=None if times is None else times.record_s,
             metrics=place.metrics,
         ),
         make_steps=lambda deliveries: _steps(place, deliveries, membership, purge),
         changelogs=ChangelogWatch() if app.embedded else None,
-        record_s=record_s,
+        times=times,
     )
-
-
-def _time_of_records_s(config: StreamsConfig) -> float:
-    """How long a record may wait in a producer without transactions, so that no other owner of its task is ahead of it.
-
-    The client wants more than ``linger.ms``.
-    """
-    times = SessionTimes.of_settings(config.get_main_consumer_configs(config.application_id, "", 1))
-    linger_s = float(str(config.get_producer_configs("")["linger.ms"])) / 1000
-    return max(times.takeover_s, linger_s + _BEYOND_LINGER_S)
 
 
 def _task_maker(

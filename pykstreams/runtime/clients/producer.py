@@ -82,7 +82,7 @@ class WorkerProducer:
     ) -> WorkerProducer:
         """Makes the producer.
 
-        :param record_s: how long a record may wait to be sent and taken, if that is less than ``delivery.timeout.ms``.
+        :param record_s: how long a record may wait to be sent and taken, in place of ``delivery.timeout.ms``.
         """
         failures = DeliveryFailures()
         settings: dict[str, object] = {
@@ -95,8 +95,7 @@ class WorkerProducer:
         if transactional_id is not None:
             settings["transactional.id"] = transactional_id
         if record_s is not None:
-            most_ms = int(str(settings["delivery.timeout.ms"])) or record_s * 1000  # 0 stands for no end
-            settings["delivery.timeout.ms"] = int(min(most_ms, record_s * 1000))
+            settings["delivery.timeout.ms"] = int(record_s * 1000)
         settings |= statistics_of(settings, metrics, PRODUCER)
         return cls(supplier.get_producer(settings), failures, SystemClock())
 

@@ -122,7 +122,7 @@ def _classic(
         for_session,
         leadership.assign,
         clock=clock,
-        times=SessionTimes.of_settings(settings),
+        times=SessionTimes.of_settings(settings, requests.group.session_timeout_ms),
         max_poll_s=requests.group.rebalance_timeout_ms / 1000,
         is_static=requests.group.instance_id is not None,
     )

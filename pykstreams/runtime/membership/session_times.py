@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _HEARTBEAT_INTERVAL_MS: Final = 3000
-_SESSION_TIMEOUT_MS: Final = 45_000
-"""The defaults of Kafka, where the settings of a consumer name none."""
+"""The interval that clients take where nothing is set."""
 
 _HEARTBEATS_PER_SESSION: Final = 3
 """As many as Kafka's documentation of ``heartbeat.interval.ms`` advises, at least."""
@@ -26,12 +25,10 @@ class SessionTimes:
     session_s: float
 
     @classmethod
-    def of_settings(cls, settings: Mapping[str, object]) -> SessionTimes:
-        """The times that the settings of a consumer name."""
-        return cls(
-            int(str(settings.get("heartbeat.interval.ms", _HEARTBEAT_INTERVAL_MS))) / 1000,
-            int(str(settings.get("session.timeout.ms", _SESSION_TIMEOUT_MS))) / 1000,
-        )
+    def of_settings(cls, settings: Mapping[str, object], session_timeout_ms: int) -> SessionTimes:
+        """The times of a member that tells the coordinator its session, by the settings of its consumer."""
+        heartbeat_ms = int(str(settings.get("heartbeat.interval.ms", _HEARTBEAT_INTERVAL_MS)))
+        return cls(heartbeat_ms / 1000, session_timeout_ms / 1000)
 
     @classmethod
     def of_brokers(cls, heartbeat_s: float, least_s: float) -> SessionTimes:

@@ -131,6 +131,8 @@ class LocalQueries:
         self._global_names = frozenset(one.store.name for one in plan.global_stores)
         self._builders = {name: builder for part in plan.subtopologies for name, builder in part.stores.items()}
         self._builders |= {one.store.name: one.store for one in plan.global_stores}
+        self._samples: dict[str, StateStore] = {}
+        """Stores that are never opened, of which the types are looked at."""
         self._sources: tuple[TopicLayout, dict[int, tuple[str, int]]] | None = None
         self._placed: dict[str, KeyPartitioner] = {}
         for part in plan.subtopologies:
@@ -145,7 +147,9 @@ class LocalQueries:
     def store(self, name: str, store_type: QueryableStoreType[T], partition: int | None, stale: bool) -> T:
         """Makes what reads a store; it looks for the store's partitions at each read."""
         self.check_name(name)
-        _check_type(name, self._builders[name].build().public_view, store_type)
+        if name not in self._samples:
+            self._samples[name] = self._builders[name].build().public_view
+        _check_type(name, self._samples[name], store_type)
         return store_type.create(_Provider(self, partition, stale), name)
 
     def stores(

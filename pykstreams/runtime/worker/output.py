@@ -6,7 +6,6 @@ The three live and die together: a producer that was fenced is unusable, and so 
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable
 
 from pykstreams.core.clock import Clock
@@ -18,6 +17,7 @@ from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.delivery_attempts import DeliveryAttempts
 from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.worker.commit import AtLeastOnce, Commits, CommitSteps, Deliveries, ExactlyOnce
+from pykstreams.runtime.worker.delivery_times import DeliveryTimes
 from pykstreams.runtime.worker.send_pace import SendPace
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class WorkerOutput:
     :param make_producer: makes a producer; a transactional one under exactly-once.
     :param make_steps: makes the steps of a commit over the collector.
     :param changelogs: watches what is written to changelogs; for embedded clusters.
-    :param record_s: how long a record may wait in the producer; ``None``: transactions, or an embedded cluster.
+    :param times: how long records may be on their way; ``None``: transactions, or an embedded cluster.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class WorkerOutput:
         make_producer: Callable[[], WorkerProducer],
         make_steps: Callable[[Deliveries], CommitSteps],
         changelogs: ChangelogWatch | None = None,
-        record_s: float | None = None,
+        times: DeliveryTimes | None = None,
     ) -> None:
         self._config = config
         self._clock = clock
@@ -53,11 +53,8 @@ class WorkerOutput:
         self._make_producer = make_producer
         self._make_steps = make_steps
         self._changelogs = changelogs
-        self._pace = None if record_s is None else SendPace(clock, record_s)
-        self._attempts = None
-        if record_s is not None:
-            give_up_ms = int(str(config.get_producer_configs("")["delivery.timeout.ms"]))
-            self._attempts = DeliveryAttempts(clock, record_s, give_up_ms / 1000 or math.inf)  # 0 stands for no end
+        self._pace = None if times is None else SendPace(clock, times.record_s)
+        self._attempts = None if times is None else DeliveryAttempts(clock, times.record_s, times.give_up_s)
         self._make()
 
     def prepare(self) -> None:

@@ -15,6 +15,7 @@ from pykstreams.testing import TestRecord, TopologyTestDriver
 MakeDriver = Callable[..., TopologyTestDriver]
 
 TEXT = Produced(key_serde=str, value_serde=str)
+IN_A_DICT: Any = {"source": b"web"}
 
 
 def with_headers(headers: Any, *, before_repartitioning: bool = False) -> Topology:
@@ -59,7 +60,7 @@ def test_a_header_value_that_is_text_is_read_as_bytes_behind_a_repartition_topic
 @pytest.mark.parametrize(
     ("headers", "message"),
     [
-        ({"source": b"web"}, r"the headers are a dict; give pairs: tuple\(headers\.items\(\)\)"),
+        (IN_A_DICT, r"the headers are a dict; give pairs: tuple\(headers\.items\(\)\)"),
         ([("attempts", 3)], "the value of header 'attempts' is int 3; give bytes, or text"),
     ],
 )
@@ -82,18 +83,21 @@ def test_headers_that_are_piped_in_are_read_as_a_broker_would_have_them(topology
     driver = topology_test_driver(builder.build())
     source = driver.create_input_topic("in", str, str)
 
-    source.pipe_input("k", "v", 5, [("source", "web")])  # type: ignore[list-item]
+    text: Any = [("source", "web")]
+    number: Any = [("attempts", 3)]
+
+    source.pipe_input("k", "v", 5, text)
 
     assert driver.create_output_topic("out", str, str).read_record().headers == (("source", b"web"),)
     with pytest.raises(TypeError, match="the headers are a dict; give pairs"):
-        source.pipe_input("k", "v", 5, {"source": b"web"})  # type: ignore[arg-type]
+        source.pipe_input("k", "v", 5, IN_A_DICT)
     with pytest.raises(TypeError, match="the value of header 'attempts' is int 3"):
-        source.pipe_input("k", "v", 5, [("attempts", 3)])  # type: ignore[list-item]
+        source.pipe_input("k", "v", 5, number)
 
 
 def test_a_test_record_refuses_headers_in_a_dict() -> None:
     with pytest.raises(TypeError, match="the headers are a dict; give pairs"):
-        TestRecord("k", "v", headers={"source": b"web"})  # type: ignore[arg-type]
+        TestRecord("k", "v", headers=IN_A_DICT)
 
 
 class TextSerde(Serde[Any]):

@@ -171,7 +171,7 @@ class RecordQueue:
                 f"{topic}-{partition} offset {offset}: {error!r}"
             ) from error
         try:
-            is_outside = timestamp >> 63  # of 0 to 2**63 - 1; unlike a comparison it takes no float, for the same price
+            is_outside = timestamp >> 63  # of 0 to 2**63 - 1; unlike a comparison it takes no float
         except TypeError as error:
             raise self._no_time(timestamp, record) from error
         if not is_outside:

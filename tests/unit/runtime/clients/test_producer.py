@@ -250,13 +250,8 @@ def test_leaders_are_looked_up_at_most_every_few_seconds(bench: ProducerBench) -
     assert bench.client.calls.count("list topics") == 2
 
 
-@pytest.mark.parametrize(
-    ("configured_ms", "record_s", "given_ms"),
-    [(120_000, 4.0, 4000), (2000, 4.0, 2000), (0, 4.0, 4000), (120_000, None, 120_000)],
-)
-def test_record_waits_in_the_producer_no_longer_than_it_may(
-    configured_ms: int, record_s: float | None, given_ms: int
-) -> None:
+@pytest.mark.parametrize(("record_s", "given_ms"), [(4.0, 4000), (None, 120_000)])
+def test_record_waits_in_the_producer_no_longer_than_it_may(record_s: float | None, given_ms: int) -> None:
     given: list[Mapping[str, object]] = []
 
     class Supplier(DefaultKafkaClientSupplier):
@@ -264,9 +259,7 @@ def test_record_waits_in_the_producer_no_longer_than_it_may(
             given.append(config)
             return FakeProducerClient()
 
-    config = StreamsConfig(
-        {"bootstrap.servers": "localhost:9092", "application.id": "app", "producer.delivery.timeout.ms": configured_ms}
-    )
+    config = StreamsConfig({"bootstrap.servers": "localhost:9092", "application.id": "app"})
     WorkerProducer.open(Supplier(), config, "worker", transactional_id=None, record_s=record_s)
 
-    assert [int(str(one["delivery.timeout.ms"])) for one in given] == [given_ms]
+    assert [one["delivery.timeout.ms"] for one in given] == [given_ms]

@@ -12,9 +12,9 @@ from confluent_kafka import Producer
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
-from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.clients.sent_records import sent_data, sent_headers, sent_time
 from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.testing import EmbeddedCluster
 
 
 class Text(str):
@@ -53,7 +53,7 @@ def producer() -> Iterator[Producer]:
 
 
 def test_headers_are_what_a_consumer_gets_of_those_that_the_client_sends(embedded_cluster: EmbeddedCluster) -> None:
-    topic = embedded_cluster.topic("sent", str, str)  # type: ignore[attr-defined]
+    topic = embedded_cluster.topic("sent", str, str)
     producer = Producer({"bootstrap.servers": embedded_cluster.bootstrap_servers, "log_level": 0})
     for name, (headers, _) in SENT.items():
         producer.produce("sent", name, name, headers=headers, partition=0)
@@ -77,10 +77,11 @@ def test_headers_that_the_client_refuses_are_refused_with_what_to_do(case: str, 
 
 def test_headers_in_a_dict_are_refused_as_their_names_alone_would_be_sent(producer: Producer) -> None:
     """The runtime makes a list of headers."""
-    headers = {"source": b"web"}
+    headers: Any = {"source": b"web"}
+    names: Any = list(headers)
 
     with pytest.raises(TypeError):
-        producer.produce("t", b"v", headers=list(headers))  # type: ignore[arg-type]
+        producer.produce("t", b"v", headers=names)
     with pytest.raises(TypeError, match=r"the headers are a dict; give pairs: tuple\(headers\.items\(\)\)"):
         sent_headers(headers)
 
