@@ -20,8 +20,8 @@ from typing import Final
 from rich.table import Table
 
 from benchmarks.cluster import Cluster, benchmark_cluster
+from benchmarks.command_lines import whole_numbers
 from benchmarks.commands import JAVA, OURS, commands, some
-from benchmarks.numbers import whole_numbers
 from benchmarks.process import Run, run_program
 from benchmarks.programs.job import Job
 from benchmarks.report import wide_console

@@ -27,8 +27,8 @@ from rich.table import Table
 
 from benchmarks import settings
 from benchmarks.cluster import Cluster, benchmark_cluster
+from benchmarks.command_lines import whole_numbers
 from benchmarks.commands import JAVA, OURS, commands, some
-from benchmarks.numbers import whole_numbers
 from benchmarks.percentiles import SHOWN, percentile
 from benchmarks.process import lines, log_tail, running
 from benchmarks.programs.job import Job

@@ -26,9 +26,9 @@ from typing import Final
 from rich.table import Table
 
 from benchmarks.cluster import Cluster, benchmark_cluster
+from benchmarks.command_lines import whole_numbers
 from benchmarks.commands import OURS, commands
 from benchmarks.figures import Figures, middle
-from benchmarks.numbers import whole_numbers
 from benchmarks.percentiles import SHOWN, percentile
 from benchmarks.process import lines, log_tail, running
 from benchmarks.programs.ask import LATENCIES, STATUSES

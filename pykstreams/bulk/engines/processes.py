@@ -63,8 +63,8 @@ class Pool:
                 done(at)
         except BrokenProcessPool as error:
             raise BootstrapError(
-                "a process of the job died: it was killed, or there was not enough memory (then use fewer processes). "
-                "Nothing is published"
+                "a process of the job died. Either it wrote why to stderr, before this, or it was killed, most likely "
+                "for want of memory (then use fewer processes). Nothing is published"
             ) from error
         except (AttributeError, TypeError) as error:
             if "pickle" not in str(error):

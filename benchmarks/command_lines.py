@@ -1,4 +1,4 @@
-"""Numbers on command lines."""
+"""What several command lines read alike (no name of the standard library: scripts import this folder first)."""
 
 from __future__ import annotations
 
