@@ -27,8 +27,8 @@ from pykstreams import (
     TopicPartition,
 )
 from pykstreams.query import KeyQuery, Position, PositionBound
-from pykstreams.runtime.clients.coordinator_requests import MemberOf
-from pykstreams.runtime.clients.group_coordinator import GroupCoordinator
+from pykstreams.runtime.clients.coordinators.coordinator_requests import MemberOf
+from pykstreams.runtime.clients.coordinators.group_coordinator import GroupCoordinator
 from tests.brokers.producers import producer_in_order
 from tests.brokers.records import counts_by_key, partition_of, records_of
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.runtime.clients.coordinator_requests import MemberOf
+from pykstreams.runtime.clients.coordinators.coordinator_requests import MemberOf
+from pykstreams.runtime.clients.coordinators.group_coordinator import GroupCoordinator
 from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.group_coordinator import GroupCoordinator
 from tests.brokers.brokers import create_topic
 from tests.brokers.records import key_of, records_of
 from tests.brokers.secured import SecuredBroker, secured_broker

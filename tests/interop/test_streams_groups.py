@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from pykstreams import StreamsConfig
-from pykstreams.runtime.clients.streams_coordinator import StreamsCoordinator
+from pykstreams.runtime.clients.coordinators.streams_coordinator import StreamsCoordinator
 from tests.interop.conftest import MakeTurns
 from tests.interop.fleet import JAVA, PYTHON, Fleet
 from tests.interop.java_host import PATIENCE_S, JavaHost

@@ -10,7 +10,7 @@ import pytest
 MODULES = [
     "pykstreams.testing.pytest_plugin",  # loaded by every run of pytest beside an installed pykstreams
     "pykstreams.testing",
-    "pykstreams.runtime.clients.streams_coordinator",
+    "pykstreams.runtime.clients.coordinators.streams_coordinator",
     "pykstreams.runtime.clients.inspection.cluster_facts",
     "pykstreams.cli.check",
 ]

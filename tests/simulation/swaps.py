@@ -22,12 +22,12 @@ from pykstreams.core.errors import StreamsError, TaskMigratedError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
-from pykstreams.runtime.clients.lost_positions import LostPositions
-from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.clients.consumers.lost_positions import LostPositions
+from pykstreams.runtime.clients.consumers.messages import Fetched
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import DeliveryFailures
-from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.pause import Pause

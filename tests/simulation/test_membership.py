@@ -11,7 +11,7 @@ import pytest
 
 from pykstreams.core.errors import TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.coordinator_requests import GroupSettings
+from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.assignment.group import Racks
 from pykstreams.runtime.membership.classic.leadership import Leadership

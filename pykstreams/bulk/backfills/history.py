@@ -22,8 +22,8 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.record import ConsumerRecord
 from pykstreams.core.timestamps import ExtractRecordMetadataTimestamp, WallclockTimestampExtractor
 from pykstreams.core.types import Encoder, Headers
+from pykstreams.runtime.clients.consumers.snapshot import read_partition
 from pykstreams.runtime.clients.partitioner import partition_for_key
-from pykstreams.runtime.clients.snapshot import read_partition
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.tasks.compiled import source_of
 from pykstreams.serdes.base import CompiledSerializer, bind_deserializer, bind_serializer

@@ -20,7 +20,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError, MissingSourceTopicError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.admin import ClusterAdmin
-from pykstreams.runtime.clients.snapshot import read_partition
+from pykstreams.runtime.clients.consumers.snapshot import read_partition
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 
 COLUMNS: Final = pa.schema(

@@ -25,7 +25,7 @@ from pykstreams.bulk.state_rows.views import StoreSelection
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.snapshot import read_partition
+from pykstreams.runtime.clients.consumers.snapshot import read_partition
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.restore.restore import changelog_columns
 from pykstreams.state.bulk.description import describe_store, differences

@@ -16,8 +16,8 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreConsumer
 from pykstreams.runtime.clients.partitioner import partition_for_key
-from pykstreams.runtime.clients.restore_consumer import RestoreConsumer
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.pause import Pause

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.runtime.assembly.application_parts import ApplicationParts, with_progress
-from pykstreams.runtime.clients.restore_consumer import RestoreConsumer
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreConsumer
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
 from pykstreams.runtime.restore.restore import StateRestoreListener

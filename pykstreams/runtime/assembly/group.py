@@ -5,8 +5,8 @@ from __future__ import annotations
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.runtime.assembly.application_parts import ApplicationParts, reset_policy
-from pykstreams.runtime.clients.coordinator_requests import group_settings
-from pykstreams.runtime.clients.group_consumer import GroupConsumer
+from pykstreams.runtime.clients.consumers.group_consumer import GroupConsumer
+from pykstreams.runtime.clients.coordinators.coordinator_requests import group_settings
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.member_state import NoState
 from pykstreams.runtime.membership.opening import GroupParts, open_membership

@@ -8,8 +8,8 @@ from pathlib import Path
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.assembly.application_parts import WorkerPlace, uncounted
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreConsumer
 from pykstreams.runtime.clients.producer import WorkerProducer
-from pykstreams.runtime.clients.restore_consumer import RestoreConsumer
 from pykstreams.runtime.membership.membership import Membership
 from pykstreams.runtime.swap.only_stores import Nowhere
 from pykstreams.runtime.swap.shadow import Shadow, ShadowParts

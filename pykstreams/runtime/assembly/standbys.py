@@ -9,7 +9,7 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.assembly.application_parts import ApplicationParts, changelog_consumer, uncounted
-from pykstreams.runtime.clients.group_consumer import GroupConsumer
+from pykstreams.runtime.clients.consumers.group_consumer import GroupConsumer
 from pykstreams.runtime.clients.positions import OffsetReader, Offsets
 from pykstreams.runtime.membership.offset_sums import OffsetSums
 from pykstreams.runtime.metrics.updater_metrics import UpdaterMetrics

@@ -16,8 +16,8 @@ from pykstreams.runtime.assembly.application_parts import (
 )
 from pykstreams.runtime.assembly.group import group_parts, is_static
 from pykstreams.runtime.assembly.shadows import build_swaps
-from pykstreams.runtime.clients.data_consumer import DataConsumer
-from pykstreams.runtime.clients.lost_positions import LostPositions
+from pykstreams.runtime.clients.consumers.data_consumer import DataConsumer
+from pykstreams.runtime.clients.consumers.lost_positions import LostPositions
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import WorkerProducer

@@ -7,7 +7,7 @@ from typing import Final
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.runtime.checks.finding import Finding, Severity
-from pykstreams.runtime.clients.coordinator_requests import group_settings
+from pykstreams.runtime.clients.coordinators.coordinator_requests import group_settings
 from pykstreams.topology.plan import TopologyPlan
 
 _ALL: Final = ("all", "-1")

@@ -16,10 +16,10 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterError, MissingSinkTopicError, MissingSourceTopicError, StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.admin import TOOL_PATIENCE_S, ClusterAdmin
-from pykstreams.runtime.clients.group_consumer import GroupConsumer
+from pykstreams.runtime.clients.consumers.group_consumer import GroupConsumer
+from pykstreams.runtime.clients.consumers.snapshot import read_partition
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.clients.producer import WorkerProducer
-from pykstreams.runtime.clients.snapshot import read_partition
 from pykstreams.runtime.dead_letters.letters import DeadLetter, Selection
 from pykstreams.runtime.dead_letters.progress import Replayed
 

@@ -26,7 +26,7 @@ from pykstreams.core.metrics.built_in.tasks import DROPPED_TOTAL, GROUP
 from pykstreams.core.processor import CurrentRecord, OperatorSupplier
 from pykstreams.core.types import Decoder, Forward, Headers
 from pykstreams.processors.user import UserProcessor
-from pykstreams.runtime.clients.messages import RecordMessage
+from pykstreams.runtime.clients.consumers.messages import RecordMessage
 from pykstreams.runtime.global_stores.checkpoint import GlobalCheckpoint
 from pykstreams.runtime.global_stores.global_context import (
     GLOBAL_TASK,

@@ -20,10 +20,10 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterUnavailableError, DamagedStoreError, DiskFullError, StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
-from pykstreams.runtime.clients.lost_positions import LostPositions
+from pykstreams.runtime.clients.consumers.lost_positions import LostPositions
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import OffsetReader
-from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.runtime.restore.restore import COMMIT_EVERY, StateRestoreListener

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pykstreams.core.ids import TaskId
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import NO_TASKS, Tasks
 from pykstreams.runtime.clients.inspection.group_tools import GroupMember, GroupView
-from pykstreams.runtime.clients.streams_heartbeat import NO_TASKS, Tasks
 from pykstreams.runtime.membership.protocol.assignment_info import decode_assignment
 from pykstreams.runtime.membership.protocol.consumer_protocol import (
     decode_consumer_assignment,

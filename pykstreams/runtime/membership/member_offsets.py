@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.clients.coordinator_requests import GroupSettings, MemberOf
+from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings, MemberOf
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.positions import Offsets
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import GroupProtocol, StreamsConfig
-from pykstreams.runtime.clients.group_coordinator import GroupCoordinator
-from pykstreams.runtime.clients.streams_coordinator import StreamsCoordinator
-from pykstreams.runtime.clients.streams_heartbeat import Joining
+from pykstreams.runtime.clients.coordinators.group_coordinator import GroupCoordinator
+from pykstreams.runtime.clients.coordinators.streams_coordinator import StreamsCoordinator
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import Joining
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.assignors.setting import user_assignor
 from pykstreams.runtime.membership.assignors.task_assignor import TaskAssignor

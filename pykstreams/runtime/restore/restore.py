@@ -20,9 +20,9 @@ from typing import Protocol, TypeAlias, cast
 from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.errors import ClusterUnavailableError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.messages import RecordMessage
+from pykstreams.runtime.clients.consumers.messages import RecordMessage
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.clients.positions import OffsetReader
-from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.restore.open_transactions import OpenTransactions
 from pykstreams.state.encoding.changelog_rows import ChangelogColumns
 from pykstreams.state.interfaces.store import ChangelogRow

@@ -10,8 +10,8 @@ from typing import Any, Final, Protocol
 
 from pykstreams.core.errors import BootstrapError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 
 _FETCH_S: Final = 0.05
 _MOST_BUFFERED: Final = 10_000

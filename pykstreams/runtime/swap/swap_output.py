@@ -12,8 +12,8 @@ from typing import Protocol
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
+from pykstreams.runtime.clients.consumers.messages import RecordMessage
 from pykstreams.runtime.clients.errors import ClientError
-from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import DeliveryFailures
 from pykstreams.state.interfaces.store import ChangelogWriter

@@ -29,8 +29,8 @@ from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId
 from pykstreams.core.record import ProducerRecord
 from pykstreams.core.types import Headers
+from pykstreams.runtime.clients.consumers.messages import RecordMessage
 from pykstreams.runtime.clients.errors import ClientError, Meaning, meaning_of
-from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.clients.sent_records import sent_data, sent_headers, sent_time
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
 from pykstreams.runtime.tasks.delivery_attempts import DeliveryAttempts

@@ -35,7 +35,7 @@ from pykstreams.core.record import ConsumerRecord, ProducerRecord, Record, Recor
 from pykstreams.core.shown_values import cut, shown, without_values
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.core.user_frames import user_frame
-from pykstreams.runtime.clients.messages import RecordMessage
+from pykstreams.runtime.clients.consumers.messages import RecordMessage
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.serdes.base import located

@@ -27,7 +27,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.types import Punctuator
-from pykstreams.runtime.clients.messages import RecordMessage
+from pykstreams.runtime.clients.consumers.messages import RecordMessage
 from pykstreams.runtime.metrics.record_traces import RecordTraces
 from pykstreams.runtime.metrics.task_metrics import TaskMetrics
 from pykstreams.runtime.tasks.collector import RecordCollector

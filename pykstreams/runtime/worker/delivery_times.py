@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.runtime.clients.coordinator_requests import group_settings
+from pykstreams.runtime.clients.coordinators.coordinator_requests import group_settings
 from pykstreams.runtime.membership.session_times import SessionTimes
 
 _BEYOND_LINGER_S: Final = 1.0

@@ -10,8 +10,8 @@ from typing import Protocol
 from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
-from pykstreams.runtime.clients.lost_positions import LostPositions
-from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.clients.consumers.lost_positions import LostPositions
+from pykstreams.runtime.clients.consumers.messages import Fetched
 from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.worker.task_manager import TaskManager
 

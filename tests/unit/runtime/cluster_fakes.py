@@ -9,9 +9,9 @@ from typing import Any, cast
 from pykstreams.core.errors import DamagedStoreError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Counter
-from pykstreams.runtime.clients.messages import Fetched, RecordMessage
+from pykstreams.runtime.clients.consumers.messages import Fetched, RecordMessage
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.restore_consumer import RestoreBatch
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.restore.restore import RestorableStore

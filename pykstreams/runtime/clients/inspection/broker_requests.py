@@ -17,7 +17,7 @@ from kafka.protocol.consumer import HeartbeatRequest
 from kafka.protocol.metadata import ApiVersionsRequest, CoordinatorType, FindCoordinatorRequest
 from kafka.protocol.producer.transaction import EndTxnRequest
 
-from pykstreams.runtime.clients.coordinator_requests import CoordinatorRequests
+from pykstreams.runtime.clients.coordinators.coordinator_requests import CoordinatorRequests
 from pykstreams.runtime.clients.errors import GroupError
 
 _METADATA: Final = "__cluster_metadata"

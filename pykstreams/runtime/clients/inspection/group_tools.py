@@ -15,11 +15,11 @@ from kafka.protocol.consumer import LeaveGroupRequest
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.clients.coordinator_requests import CoordinatorRequests, MemberOf
+from pykstreams.runtime.clients.coordinators.coordinator_requests import CoordinatorRequests, MemberOf
+from pykstreams.runtime.clients.coordinators.streams_coordinator import StreamsGroupDescribeRequest, tasks_of
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import NO_TASKS, Tasks
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.streams_coordinator import StreamsGroupDescribeRequest, tasks_of
-from pykstreams.runtime.clients.streams_heartbeat import NO_TASKS, Tasks
 
 T = TypeVar("T")
 

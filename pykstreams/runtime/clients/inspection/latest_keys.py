@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.clients.restore_consumer import RestoreBatch, RestoreConsumer
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch, RestoreConsumer
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig

@@ -17,9 +17,9 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterUnavailableError, MissingSourceTopicError, TaskAssignmentError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
-from pykstreams.runtime.clients.coordinator_requests import MemberOf
+from pykstreams.runtime.clients.coordinators.coordinator_requests import MemberOf
+from pykstreams.runtime.clients.coordinators.group_metadata import group_metadata
 from pykstreams.runtime.clients.errors import INSTANCE_ID_TAKEN, OUT_OF_CLASSIC_GROUP, GroupError
-from pykstreams.runtime.clients.group_metadata import group_metadata
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.assignment.check import (
     MemberAssignment,

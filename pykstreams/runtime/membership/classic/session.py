@@ -18,9 +18,9 @@ from typing import Final, Protocol, TypeAlias
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterUnavailableError, ConfigError, StreamsError
 from pykstreams.core.repeated_warnings import RepeatedWarnings
-from pykstreams.runtime.clients.coordinator_requests import MemberOf
+from pykstreams.runtime.clients.coordinators.coordinator_requests import MemberOf
+from pykstreams.runtime.clients.coordinators.group_coordinator import Joined
 from pykstreams.runtime.clients.errors import INSTANCE_ID_TAKEN, OUT_OF_CLASSIC_GROUP, GroupError
-from pykstreams.runtime.clients.group_coordinator import Joined
 from pykstreams.runtime.membership.refusals import (
     ASKED_AGAIN,
     JOINS_LATER,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from pykstreams.core.errors import ConfigError
-from pykstreams.runtime.clients.streams_heartbeat import CopartitionGroup, SubtopologyOfGroup, TopicOfGroup
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import CopartitionGroup, SubtopologyOfGroup, TopicOfGroup
 from pykstreams.topology.plan import InternalTopic, SubtopologyPlan, TopologyPlan
 
 _AS_MANY_AS_SOURCES: Final = 0

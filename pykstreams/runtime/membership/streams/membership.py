@@ -16,11 +16,9 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterUnavailableError, MissingSourceTopicError, TopologyError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
-from pykstreams.runtime.clients.coordinator_requests import MemberOf
-from pykstreams.runtime.clients.errors import OUT_OF_STREAMS_GROUP, GroupError
-from pykstreams.runtime.clients.group_metadata import group_metadata
-from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.streams_heartbeat import (
+from pykstreams.runtime.clients.coordinators.coordinator_requests import MemberOf
+from pykstreams.runtime.clients.coordinators.group_metadata import group_metadata
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import (
     LEAVING,
     NO_TASKS,
     Endpoint,
@@ -29,6 +27,8 @@ from pykstreams.runtime.clients.streams_heartbeat import (
     Heartbeaten,
     Tasks,
 )
+from pykstreams.runtime.clients.errors import OUT_OF_STREAMS_GROUP, GroupError
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.member_offsets import OffsetRequests, committed_by_now, put_off

@@ -19,8 +19,7 @@ from typing import Final, Protocol, TypeAlias
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ConfigError, StreamsError, TopologyError
 from pykstreams.core.repeated_warnings import RepeatedWarnings
-from pykstreams.runtime.clients.errors import OUT_OF_STREAMS_GROUP, GroupError
-from pykstreams.runtime.clients.streams_heartbeat import (
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import (
     JOINING,
     LEAVING,
     NO_ENDPOINTS,
@@ -31,6 +30,7 @@ from pykstreams.runtime.clients.streams_heartbeat import (
     Joining,
     Tasks,
 )
+from pykstreams.runtime.clients.errors import OUT_OF_STREAMS_GROUP, GroupError
 from pykstreams.runtime.membership.refusals import (
     ASKED_AGAIN,
     JOINS_LATER,

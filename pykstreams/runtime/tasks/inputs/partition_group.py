@@ -18,7 +18,7 @@ from pykstreams.core.record import ConsumerRecord
 from pykstreams.core.shown_values import shown
 from pykstreams.core.types import Decoder, Forward, Headers, TimestampExtractor
 from pykstreams.core.user_code import describe_function
-from pykstreams.runtime.clients.messages import RecordMessage
+from pykstreams.runtime.clients.consumers.messages import RecordMessage
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.runtime.tasks.offset_metadata import UNKNOWN_TIME

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.timestamps import FailOnInvalidTimestamp, WallclockTimestampExtractor
 from pykstreams.core.types import Forward
-from pykstreams.runtime.clients.messages import RecordMessage
+from pykstreams.runtime.clients.consumers.messages import RecordMessage
 from pykstreams.runtime.tasks.compiled import source_decoders, source_of
 from pykstreams.runtime.tasks.context import TaskState
 from pykstreams.runtime.tasks.inputs.partition_group import LagProvider, PartitionGroup, RecordQueue

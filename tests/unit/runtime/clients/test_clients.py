@@ -15,13 +15,13 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.admin import ClusterAdmin
-from pykstreams.runtime.clients.data_consumer import DataConsumer
+from pykstreams.runtime.clients.consumers.data_consumer import DataConsumer
+from pykstreams.runtime.clients.consumers.group_consumer import GroupConsumer
+from pykstreams.runtime.clients.consumers.messages import Fetched, by_partition
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreConsumer
 from pykstreams.runtime.clients.errors import cluster_error
-from pykstreams.runtime.clients.group_consumer import GroupConsumer
-from pykstreams.runtime.clients.messages import Fetched, by_partition
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.clients.positions import BEGINNING
-from pykstreams.runtime.clients.restore_consumer import RestoreConsumer
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 
 SUPPLIER = DefaultKafkaClientSupplier()

@@ -14,7 +14,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients import committed_offsets
-from pykstreams.runtime.clients.group_consumer import GroupConsumer
+from pykstreams.runtime.clients.consumers.group_consumer import GroupConsumer
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from tests.unit.runtime.clients.offset_wire import commit_metadata, fetch_metadata

@@ -14,7 +14,7 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import Record
-from pykstreams.runtime.clients.restore_consumer import RestoreBatch
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
 from pykstreams.runtime.restore.restore import StateRestoreListener

@@ -9,8 +9,8 @@ import pytest
 
 from pykstreams.core.errors import MissingSourceTopicError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import Tasks
 from pykstreams.runtime.clients.inspection.group_tools import GroupMember, GroupView, StreamsMember
-from pykstreams.runtime.clients.streams_heartbeat import Tasks
 from pykstreams.runtime.groups.lag_report import LagReport
 from pykstreams.runtime.membership.process_id import ProcessId
 from pykstreams.runtime.membership.protocol.assignment_info import AssignmentInfo

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.restore_consumer import RestoreBatch
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.restore.open_transactions import PATIENCE_S
 from pykstreams.runtime.restore.restore import Restorer, StateRestoreListener
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeRestoredStore

@@ -10,7 +10,7 @@ import pytest
 
 from pykstreams.core.errors import ClusterUnavailableError, StoreEngineError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.restore_consumer import RestoreBatch
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.restore import restore
 from pykstreams.runtime.restore.progress import ProgressBar, ProgressLog
 from pykstreams.runtime.restore.restore import (

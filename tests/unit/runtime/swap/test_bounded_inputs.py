@@ -9,7 +9,7 @@ import pytest
 
 from pykstreams.core.errors import BootstrapError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.restore_consumer import RestoreBatch
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.swap.bounded_inputs import BoundedInputs
 from tests.unit.runtime.cluster_fakes import FakeChangelogs
 

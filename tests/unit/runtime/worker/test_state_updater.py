@@ -23,7 +23,7 @@ from pykstreams.core.errors import (
     StoreEngineError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.restore_consumer import RestoreBatch
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.restore import remade_changelogs
 from pykstreams.runtime.restore.restore import Damaged, Restorer, StateRestoreListener

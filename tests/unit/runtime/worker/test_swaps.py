@@ -6,8 +6,8 @@ import pytest
 
 from pykstreams.core.errors import BootstrapError, ClusterError, StreamsError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.consumers.messages import RecordMessage
 from pykstreams.runtime.clients.errors import ClientError
-from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import DeliveryFailures
 from pykstreams.runtime.swap.bootstrap import GENERATION

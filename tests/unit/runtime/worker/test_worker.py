@@ -20,8 +20,8 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS
-from pykstreams.runtime.clients.lost_positions import LOOK_S
-from pykstreams.runtime.clients.messages import Fetched
+from pykstreams.runtime.clients.consumers.lost_positions import LOOK_S
+from pykstreams.runtime.clients.consumers.messages import Fetched
 from pykstreams.runtime.clients.positions import BEGINNING
 from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.membership.membership import Lost

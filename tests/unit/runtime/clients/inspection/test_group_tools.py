@@ -12,7 +12,13 @@ from kafka.protocol.consumer import OffsetFetchResponse
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.coordinator_requests import GroupSettings
+from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings
+from pykstreams.runtime.clients.coordinators.streams_coordinator import (
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+)
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import Tasks
+from pykstreams.runtime.clients.coordinators.wire_settings import wire_settings
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.inspection.group_tools import (
     GroupMember,
@@ -21,9 +27,6 @@ from pykstreams.runtime.clients.inspection.group_tools import (
     GroupView,
     StreamsMember,
 )
-from pykstreams.runtime.clients.streams_coordinator import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
-from pykstreams.runtime.clients.streams_heartbeat import Tasks
-from pykstreams.runtime.clients.wire_settings import wire_settings
 
 DESCRIBED = cast("Any", StreamsGroupDescribeResponse)
 CLASSIC = cast("Any", DescribeGroupsResponse)

@@ -10,9 +10,9 @@ from confluent_kafka import Producer
 from pykstreams import StreamsConfig
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch, RestoreConsumer
 from pykstreams.runtime.clients.inspection.latest_keys import RECORDS, LatestKeys
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
-from pykstreams.runtime.clients.restore_consumer import RestoreBatch, RestoreConsumer
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.topology.key_placement import by_crc32
 from tests.unit.runtime.cluster_fakes import FakeClock

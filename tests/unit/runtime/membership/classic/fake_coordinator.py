@@ -15,9 +15,9 @@ from confluent_kafka import KafkaError
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.clients.coordinator_requests import GroupSettings, MemberOf
+from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings, MemberOf
+from pykstreams.runtime.clients.coordinators.group_coordinator import Joined
 from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.group_coordinator import Joined
 from pykstreams.runtime.clients.positions import Offsets
 
 NO_ANSWER = KafkaError._TIMED_OUT

@@ -18,7 +18,7 @@ from pykstreams.core.errors import (
     TaskMigratedError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.coordinator_requests import GroupSettings, MemberOf
+from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings, MemberOf
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.assignment.check import WrongAssignmentError

@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import KafkaError
 
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, ConfigError, StreamsError
-from pykstreams.runtime.clients.coordinator_requests import MemberOf
-from pykstreams.runtime.clients.group_coordinator import Joined
+from pykstreams.runtime.clients.coordinators.coordinator_requests import MemberOf
+from pykstreams.runtime.clients.coordinators.group_coordinator import Joined
 from pykstreams.runtime.membership.classic.session import ClassicSession, RejoinWanted, Synced
 from pykstreams.runtime.membership.session_events import Expelled, Refused
 from pykstreams.runtime.membership.session_times import SessionTimes

@@ -19,7 +19,7 @@ from pykstreams.assignment import (
 )
 from pykstreams.core.errors import TaskAssignmentError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.coordinator_requests import GroupSettings
+from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings
 from pykstreams.runtime.membership.assignment.configs import AssignmentConfigs
 from pykstreams.runtime.membership.classic.leadership import Leadership
 from pykstreams.runtime.membership.classic.membership import ClassicMembership

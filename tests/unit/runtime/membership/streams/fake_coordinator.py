@@ -13,10 +13,10 @@ from confluent_kafka import KafkaError
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.coordinator_requests import GroupSettings, MemberOf
+from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings, MemberOf
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import JOINING, LEAVING, Heartbeat, Heartbeaten, Tasks
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.streams_heartbeat import JOINING, LEAVING, Heartbeat, Heartbeaten, Tasks
 
 NO_ANSWER = KafkaError._TIMED_OUT
 INTERVAL_MS = 1_000

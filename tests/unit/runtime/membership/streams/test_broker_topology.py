@@ -8,8 +8,8 @@ import pytest
 
 from pykstreams import KTable, StreamsBuilder, StreamsConfig
 from pykstreams.core.errors import ConfigError
-from pykstreams.runtime.clients.streams_coordinator import topology_bytes
-from pykstreams.runtime.clients.streams_heartbeat import CopartitionGroup, TopicOfGroup
+from pykstreams.runtime.clients.coordinators.streams_coordinator import topology_bytes
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import CopartitionGroup, TopicOfGroup
 from pykstreams.runtime.membership.streams.broker_topology import broker_topology
 from tests.interop import applications
 from tests.interop.programs import OPTIMIZED, PROGRAMS

@@ -15,9 +15,8 @@ from pykstreams.core.errors import (
     TopologyError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.coordinator_requests import GroupSettings, MemberOf
-from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.clients.streams_heartbeat import (
+from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings, MemberOf
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import (
     LEAVING,
     NO_TASKS,
     Endpoint,
@@ -26,6 +25,7 @@ from pykstreams.runtime.clients.streams_heartbeat import (
     Heartbeaten,
     Tasks,
 )
+from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.membership import Assignment, Lost, ShutdownRequestedError

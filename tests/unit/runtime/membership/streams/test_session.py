@@ -10,8 +10,7 @@ from confluent_kafka import KafkaError
 
 from pykstreams.core.errors import ClusterError, ConfigError, StreamsError, TopologyError
 from pykstreams.core.ids import TaskId
-from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.streams_heartbeat import (
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import (
     LEAVING,
     NO_TASKS,
     Endpoint,
@@ -20,6 +19,7 @@ from pykstreams.runtime.clients.streams_heartbeat import (
     Joining,
     Tasks,
 )
+from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.membership.session_events import Expelled, Refused
 from pykstreams.runtime.membership.session_thread import IDLE_S
 from pykstreams.runtime.membership.session_times import SessionTimes

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.coordinator_requests import GroupSettings
-from pykstreams.runtime.clients.streams_heartbeat import Joining
+from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import Joining
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.member_state import NoState
 from pykstreams.runtime.membership.streams.membership import StreamsMembership

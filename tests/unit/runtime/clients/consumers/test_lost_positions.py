@@ -8,7 +8,7 @@ import pytest
 
 from pykstreams.core.errors import ClusterUnavailableError
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.clients.lost_positions import LOOK_S, LostPositions
+from pykstreams.runtime.clients.consumers.lost_positions import LOOK_S, LostPositions
 from pykstreams.runtime.clients.positions import CONFIRM_S
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from tests.unit.runtime.cluster_fakes import FakeBounds, FakeClock

@@ -14,8 +14,8 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.metrics.built_in.clients import CONSUMER, FETCH
 from pykstreams.runtime.clients.bounded import close_in_time
 from pykstreams.runtime.clients.client_statistics import statistics_of
+from pykstreams.runtime.clients.consumers.messages import Fetched, by_partition, message_error, taken, without_events
 from pykstreams.runtime.clients.errors import cluster_error
-from pykstreams.runtime.clients.messages import Fetched, by_partition, message_error, taken, without_events
 from pykstreams.runtime.clients.positions import at_positions, without_positions
 from pykstreams.runtime.clients.served import served
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier

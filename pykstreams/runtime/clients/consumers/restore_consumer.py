@@ -11,8 +11,7 @@ from confluent_kafka import Consumer, KafkaException
 
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.bounded import close_in_time
-from pykstreams.runtime.clients.errors import cluster_error, kafka_error
-from pykstreams.runtime.clients.messages import (
+from pykstreams.runtime.clients.consumers.messages import (
     Fetched,
     RecordMessage,
     by_partition,
@@ -20,6 +19,7 @@ from pykstreams.runtime.clients.messages import (
     taken,
     without_events,
 )
+from pykstreams.runtime.clients.errors import cluster_error, kafka_error
 from pykstreams.runtime.clients.positions import at_positions, without_positions
 from pykstreams.runtime.clients.served import served
 from pykstreams.runtime.clients.supplier import LIBRDKAFKA_LOG, KafkaClientSupplier

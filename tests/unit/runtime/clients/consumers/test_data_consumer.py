@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.clients.data_consumer import ENDS_AFTER_S, DataConsumer
+from pykstreams.runtime.clients.consumers.data_consumer import ENDS_AFTER_S, DataConsumer
 from tests.unit.runtime.cluster_fakes import FakeClock
 
 LEFT = TopicPartition("left", 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from pykstreams.runtime.clients.coordinator_requests import GroupSettings, MemberOf
+from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings, MemberOf
 
 _NATIVE: Final = sys.byteorder
 

@@ -30,10 +30,10 @@ from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import OncePerInterval
+from pykstreams.runtime.clients.coordinators.wire_settings import wire_settings
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.refused_access import cure_of
-from pykstreams.runtime.clients.wire_settings import wire_settings
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig

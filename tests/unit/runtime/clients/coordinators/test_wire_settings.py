@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.settings.librdkafka_keys import LIBRDKAFKA_KEYS, Kind
-from pykstreams.runtime.clients.wire_settings import wire_settings
+from pykstreams.runtime.clients.coordinators.wire_settings import wire_settings
 
 SSL = {"bootstrap.servers": "one:1, two:2", "security.protocol": "ssl"}
 SASL = {"bootstrap.servers": "one:1", "security.protocol": "sasl_plaintext"}

@@ -12,12 +12,12 @@ import pytest
 from confluent_kafka import KafkaError
 
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.clients import coordinator_requests
-from pykstreams.runtime.clients.coordinator_requests import GroupSettings, MemberOf
+from pykstreams.runtime.clients.coordinators import coordinator_requests
+from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings, MemberOf
+from pykstreams.runtime.clients.coordinators.group_coordinator import GroupCoordinator
+from pykstreams.runtime.clients.coordinators.wire_settings import wire_settings
 from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.group_coordinator import GroupCoordinator
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
-from pykstreams.runtime.clients.wire_settings import wire_settings
 from pykstreams.testing.clock import MockClock
 
 GROUP = GroupSettings("app", None, 6_000, 10_000)

@@ -8,16 +8,15 @@ import pytest
 from confluent_kafka import KafkaError
 
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.coordinator_requests import GroupSettings
-from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.streams_coordinator import (
+from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings
+from pykstreams.runtime.clients.coordinators.streams_coordinator import (
     StreamsCoordinator,
     StreamsGroupDescribeRequest,
     StreamsGroupDescribeResponse,
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
-from pykstreams.runtime.clients.streams_heartbeat import (
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import (
     NO_TASKS,
     CopartitionGroup,
     Endpoint,
@@ -28,7 +27,8 @@ from pykstreams.runtime.clients.streams_heartbeat import (
     Tasks,
     TopicOfGroup,
 )
-from pykstreams.runtime.clients.wire_settings import wire_settings
+from pykstreams.runtime.clients.coordinators.wire_settings import wire_settings
+from pykstreams.runtime.clients.errors import GroupError
 
 GROUP = GroupSettings("app", None, 6_000, 10_000)
 RESPONSE = cast("Any", StreamsGroupHeartbeatResponse)

@@ -9,11 +9,9 @@ from confluent_kafka import KafkaError
 from kafka.protocol.api_message import ApiMessage
 
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients import schemas
-from pykstreams.runtime.clients.coordinator_requests import CoordinatorRequests
-from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.quiet_layouts import quiet_layouts
-from pykstreams.runtime.clients.streams_heartbeat import (
+from pykstreams.runtime.clients.coordinators import schemas
+from pykstreams.runtime.clients.coordinators.coordinator_requests import CoordinatorRequests
+from pykstreams.runtime.clients.coordinators.streams_heartbeat import (
     NO_TASKS,
     Endpoint,
     Heartbeat,
@@ -23,6 +21,8 @@ from pykstreams.runtime.clients.streams_heartbeat import (
     Tasks,
     TopicOfGroup,
 )
+from pykstreams.runtime.clients.errors import GroupError
+from pykstreams.runtime.clients.quiet_layouts import quiet_layouts
 
 _TOPOLOGY_EPOCH: Final = 0
 """Kafka Streams 4.3.1 knows no other."""

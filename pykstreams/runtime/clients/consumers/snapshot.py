@@ -12,8 +12,8 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.bounded import close_in_time
+from pykstreams.runtime.clients.consumers.messages import RecordMessage
 from pykstreams.runtime.clients.errors import cluster_error
-from pykstreams.runtime.clients.messages import RecordMessage
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
-from pykstreams.runtime.clients.coordinator_requests import CoordinatorRequests, MemberOf
+from pykstreams.runtime.clients.coordinators.coordinator_requests import CoordinatorRequests, MemberOf
 from pykstreams.runtime.clients.errors import GroupError
 
 PROTOCOL_TYPE: Final = "consumer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from pykstreams.runtime.clients.group_consumer import GroupConsumer
+from pykstreams.runtime.clients.consumers.group_consumer import GroupConsumer
 
 
 @pytest.mark.parametrize("code", [KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_TOPIC_OR_PART])
