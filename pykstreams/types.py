@@ -28,7 +28,7 @@ from pykstreams.core.types import (
 )
 from pykstreams.serdes.by_type import TYPES, SerdeMarker, SerdeOrType
 from pykstreams.serdes.markers import Avro, Float32, Int16, Int32
-from pykstreams.topology.key_placement import KeyPartitioner
+from pykstreams.topology.placement.key_placement import KeyPartitioner
 
 register = TYPES.register
 

@@ -128,7 +128,7 @@ def combined_config(
 
 def built_topology(script: Script, config: StreamsConfig) -> Topology:
     """The topology of a script; ``ConfigError`` when steps lack serdes, which the first task would miss."""
-    from pykstreams.topology.missing_serdes import check_serdes
+    from pykstreams.topology.checks.missing_serdes import check_serdes
 
     topology = script.build(config)
     named = config if "application.id" in config else config.replace({"application.id": "unnamed"})

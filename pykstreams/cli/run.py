@@ -205,7 +205,7 @@ def run(
     from pykstreams.cli.reloading.processes import run_reloading
     from pykstreams.cli.reloading.watched_files import told_to
     from pykstreams.dsl.script import load_script
-    from pykstreams.topology.missing_sources import check_sources
+    from pykstreams.topology.checks.missing_sources import check_sources
 
     bootstraps = Bootstraps(bootstrap, reset_offsets, load_bootstrap)
     _check_place(embedded, bootstrap_servers, state_dir)

@@ -52,7 +52,7 @@ def types(
         pykstreams types shop.py --registry
     """
     from pykstreams.dsl.script import load_script
-    from pykstreams.topology.written_types import written_types
+    from pykstreams.topology.checks.written_types import written_types
 
     script = load_script(topology)
     config = combined_config(script, config_file=config_file, pairs=pairs, options={"application.id": application_id})

@@ -37,9 +37,9 @@ from pykstreams.topology.graph import (
     StreamSourceNode,
     TableSourceNode,
 )
-from pykstreams.topology.key_placement import placement_of
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.optimizer import optimize
+from pykstreams.topology.placement.key_placement import placement_of
 from pykstreams.topology.stores import GivenStore, StoreFactory
 from pykstreams.topology.topology import Topology
 

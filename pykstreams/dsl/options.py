@@ -20,8 +20,8 @@ from pykstreams.dsl.user_calls import check_option
 from pykstreams.serdes.by_type import SerdeOrType
 from pykstreams.state.dsl_suppliers import DslStoreSuppliers
 from pykstreams.state.spec import StoreSupplier
-from pykstreams.topology.key_placement import KeyPartitioner, placement_of
 from pykstreams.topology.offset_reset import AutoOffsetReset
+from pykstreams.topology.placement.key_placement import KeyPartitioner, placement_of
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -10,8 +10,8 @@ from pykstreams.serdes.by_type import TYPES
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
 from pykstreams.topology.compiler import topology_above
 from pykstreams.topology.graph import Graph, GraphNode
-from pykstreams.topology.key_placement import KeyPlacement
-from pykstreams.topology.reference_partitioner import ReferencePartitioner
+from pykstreams.topology.placement.key_placement import KeyPlacement
+from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 
 _NEWLINE: Final = "\n"
 

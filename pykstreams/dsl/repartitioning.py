@@ -10,8 +10,8 @@ from pykstreams.processors import Filter, FilterNothing
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import Graph, RepartitionNode, RepartitionSettings
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
-from pykstreams.topology.key_placement import KeyPlacement
-from pykstreams.topology.reference_partitioner import ReferencePartitioner
+from pykstreams.topology.placement.key_placement import KeyPlacement
+from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 
 _GENERATED = re.compile(r"KSTREAM.*-[0-9]{10}")
 

@@ -46,7 +46,7 @@ from pykstreams.runtime.worker.thread_metadata import ThreadMetadata, metadata_o
 from pykstreams.runtime.worker.worker import Worker
 from pykstreams.state.bulk.folder import Folder
 from pykstreams.state.directory.state_directory import StateDirectory
-from pykstreams.topology.missing_serdes import check_serdes
+from pykstreams.topology.checks.missing_serdes import check_serdes
 from pykstreams.topology.plan import TopologyPlan
 
 

@@ -53,8 +53,8 @@ from pykstreams.state.bulk.folder import folder_at
 from pykstreams.state.interfaces.position import PositionBound
 from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import StateQueryResult
+from pykstreams.topology.checks.missing_sources import check_sources
 from pykstreams.topology.description import TopologyDescription
-from pykstreams.topology.missing_sources import check_sources
 from pykstreams.topology.topology import Topology, check_topology
 
 log = logging.getLogger(__name__)

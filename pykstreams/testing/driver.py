@@ -58,7 +58,7 @@ from pykstreams.testing.plain_values import PlainValues
 from pykstreams.testing.plain_windows import PlainWindows, TimestampedWindows
 from pykstreams.testing.records import ProducedRecord
 from pykstreams.testing.topics import DriverTopics
-from pykstreams.topology.missing_serdes import check_serdes
+from pykstreams.topology.checks.missing_serdes import check_serdes
 from pykstreams.topology.plan import SubtopologyPlan
 from pykstreams.topology.topology import Topology, check_topology
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.topics.copartitioning import check_copartitioning, enforce_copartitioning
-from pykstreams.topology.java_order import hash_set_order
-from pykstreams.topology.key_placement import KeyPlacement
+from pykstreams.topology.java.hash_order import hash_set_order
+from pykstreams.topology.placement.key_placement import KeyPlacement
 from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
 
 

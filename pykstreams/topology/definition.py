@@ -9,9 +9,9 @@ from typing import TypeAlias
 from pykstreams.core.processor import AnyProcessorSupplier, OperatorSupplier
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.serdes.defaults import SerdeOrDefault
-from pykstreams.topology.java_order import hash_set_order
-from pykstreams.topology.key_placement import KeyPlacement
+from pykstreams.topology.java.hash_order import hash_set_order
 from pykstreams.topology.offset_reset import AutoOffsetReset
+from pykstreams.topology.placement.key_placement import KeyPlacement
 from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.subtopologies import NodeGroups
 

@@ -15,6 +15,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.types import SinkTopic
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.spec import user_store
+from pykstreams.topology.checks.written_types import known_type
 from pykstreams.topology.definition import (
     NodeDefinition,
     ProcessorDefinition,
@@ -24,13 +25,12 @@ from pykstreams.topology.definition import (
 )
 from pykstreams.topology.drawings import drawing, picture
 from pykstreams.topology.drawings.drawing import PlainDescription
-from pykstreams.topology.java_order import hash_set_order
-from pykstreams.topology.java_tree import TreeSet
+from pykstreams.topology.java.hash_order import hash_set_order
+from pykstreams.topology.java.tree_set import TreeSet
 from pykstreams.topology.plan import InternalTopic
 from pykstreams.topology.planner import make_plan
 from pykstreams.topology.step_facts import StepFacts, facts_of
 from pykstreams.topology.stores import StoreFactory
-from pykstreams.topology.written_types import known_type
 
 
 class Node:

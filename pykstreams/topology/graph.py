@@ -16,11 +16,11 @@ from pykstreams.core.timestamps import FailOnInvalidTimestamp
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.definition import Supplier
-from pykstreams.topology.key_placement import KeyPlacement
 from pykstreams.topology.offset_reset import AutoOffsetReset
+from pykstreams.topology.placement.key_placement import KeyPlacement
+from pykstreams.topology.placement.windowed_partitioner import windowed_partitioner
 from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.topology import Topology
-from pykstreams.topology.windowed_partitioner import windowed_partitioner
 
 _FAIL_ON_INVALID_TIMESTAMP: Final = FailOnInvalidTimestamp()
 

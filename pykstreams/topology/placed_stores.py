@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pykstreams.topology.key_placement import KeyPlacement
+from pykstreams.topology.placement.key_placement import KeyPlacement
 from pykstreams.topology.plan import ProcessorNode, SinkNode, SubtopologyPlan
 
 

@@ -15,8 +15,8 @@ from pykstreams.core.processor import AnyProcessorSupplier, OperatorSupplier
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.topology.key_placement import KeyPlacement
 from pykstreams.topology.offset_reset import AutoOffsetReset
+from pykstreams.topology.placement.key_placement import KeyPlacement
 
 
 @dataclass(frozen=True, slots=True)

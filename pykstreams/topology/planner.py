@@ -18,8 +18,8 @@ from pykstreams.topology.definition import (
     TopologyDefinition,
 )
 from pykstreams.topology.internal_topics import changelog_topic, repartition_topic
-from pykstreams.topology.java_copartition import java_copartition_groups
-from pykstreams.topology.java_order import hash_set_order
+from pykstreams.topology.java.copartition_groups import java_copartition_groups
+from pykstreams.topology.java.hash_order import hash_set_order
 from pykstreams.topology.plan import (
     GlobalStorePlan,
     InternalTopic,

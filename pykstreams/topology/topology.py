@@ -24,8 +24,8 @@ from pykstreams.topology.definition import (
     TopologyDefinition,
 )
 from pykstreams.topology.description import TopologyDescription, describe
-from pykstreams.topology.key_placement import KeyPartitioner, placement_of
 from pykstreams.topology.offset_reset import AutoOffsetReset
+from pykstreams.topology.placement.key_placement import KeyPartitioner, placement_of
 from pykstreams.topology.plan import TopologyPlan
 from pykstreams.topology.planner import make_plan
 from pykstreams.topology.stores import GivenStore, StoreFactory, is_same_store

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from pykstreams import Consumed, Joined, KafkaStreams, KStream, KTable, Produced, Serdes, StreamsBuilder
 from pykstreams.cli.app import cli
 from pykstreams.core.hashing import partition_for_key
-from pykstreams.topology.key_placement import by_crc32, placement_of
+from pykstreams.topology.placement.key_placement import by_crc32, placement_of
 from tests.brokers.producers import producer_in_order
 from tests.brokers.records import key_of, partition_of, records_of, value_of
 

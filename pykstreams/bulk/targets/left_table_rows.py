@@ -35,8 +35,8 @@ from pykstreams.serdes.base import bind_deserializer, bind_serializer
 from pykstreams.serdes.defaults import or_default
 from pykstreams.state.interfaces.store import ChangelogRow
 from pykstreams.topology.placed_stores import placed_nodes
+from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 from pykstreams.topology.plan import ProcessorNode, SinkNode, SourceNode, SubtopologyPlan
-from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
 _SENDS: Final = (SubscriptionSend, RepartitionRows, RepartitionMapped)
 _KEEPS: Final = (SubscriptionReceive, KeepRepartitioned, KeepMapped)

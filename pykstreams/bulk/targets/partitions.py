@@ -14,8 +14,8 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.topics.topic_admin import TopicLayout
-from pykstreams.topology.key_placement import KeyPartitioner
 from pykstreams.topology.placed_stores import placed_stores
+from pykstreams.topology.placement.key_placement import KeyPartitioner
 
 ChoosePartition: TypeAlias = Callable[[object, object, bytes], int]
 """(key, value, serialized partition key) -> partition"""

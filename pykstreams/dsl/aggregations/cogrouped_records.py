@@ -26,7 +26,7 @@ from pykstreams.dsl.table import Table
 from pykstreams.processors import AnyTableView, PassThrough
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import Graph, GraphNode, OperatorNode
-from pykstreams.topology.key_placement import KeyPlacement
+from pykstreams.topology.placement.key_placement import KeyPlacement
 
 AGGREGATE = "COGROUPKSTREAM-AGGREGATE-"
 _MERGE = "COGROUPKSTREAM-MERGE-"

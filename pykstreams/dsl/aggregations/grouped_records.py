@@ -18,7 +18,7 @@ from pykstreams.dsl.stores.table_logic import TableLogic
 from pykstreams.dsl.table import Table
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import GraphNode, OperatorNode, RepartitionNode
-from pykstreams.topology.key_placement import KeyPlacement
+from pykstreams.topology.placement.key_placement import KeyPlacement
 
 K = TypeVar("K")
 V = TypeVar("V")

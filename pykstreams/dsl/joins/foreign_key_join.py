@@ -53,7 +53,6 @@ from pykstreams.serdes.told_topic import ToldTopic
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.key_values.subscriptions import subscription_store
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.topology.answer_partitioner import AnswerPartitioner
 from pykstreams.topology.graph import (
     Graph,
     GraphNode,
@@ -65,7 +64,8 @@ from pykstreams.topology.graph import (
     TableSourceNode,
     is_versioned,
 )
-from pykstreams.topology.windowed_partitioner import windowed_partitioner
+from pykstreams.topology.placement.answer_partitioner import AnswerPartitioner
+from pykstreams.topology.placement.windowed_partitioner import windowed_partitioner
 
 KO = TypeVar("KO")
 

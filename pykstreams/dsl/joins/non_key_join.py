@@ -39,7 +39,7 @@ from pykstreams.processors.foreign_keys.selected_keys import (
 from pykstreams.serdes.defaults import SerdeOrDefault, over_default
 from pykstreams.topology.graph import Graph, OperatorNode, PlainRepartitionNode, RepartitionSettings
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
-from pykstreams.topology.reference_partitioner import ReferencePartitioner
+from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 
 _PREFIX = "KTABLE-NONKEY-"
 

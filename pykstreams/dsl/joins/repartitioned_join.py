@@ -34,7 +34,7 @@ from pykstreams.serdes.combined_key import CombinedKeySerde
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, over_default
 from pykstreams.topology.graph import GraphNode, RepartitionSettings, write_topic_between
 from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
-from pykstreams.topology.reference_partitioner import ReferencePartitioner
+from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 from pykstreams.topology.topology import Topology
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pykstreams.core.errors import TopologyError
 from pykstreams.dsl.place import Place
-from pykstreams.topology.key_placement import KeyPlacement
+from pykstreams.topology.placement.key_placement import KeyPlacement
 
 _CURE = ".to_stream().repartition().to_table() makes a table of it whose keys lie where Kafka's murmur2 puts them"
 

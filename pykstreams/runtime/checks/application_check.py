@@ -23,8 +23,8 @@ from pykstreams.runtime.checks.rights import wanted_rights
 from pykstreams.runtime.checks.topic_checks import name_findings, topic_findings
 from pykstreams.runtime.topics.topic_admin import TopicClient
 from pykstreams.state.directory.disk_room import MeasureRoom, room_of
-from pykstreams.topology.missing_serdes import missing_serdes
-from pykstreams.topology.missing_sources import missing_sources
+from pykstreams.topology.checks.missing_serdes import missing_serdes
+from pykstreams.topology.checks.missing_sources import missing_sources
 from pykstreams.topology.plan import TopologyPlan
 
 

@@ -17,8 +17,8 @@ from pykstreams.runtime.checks.finding import Finding, Severity
 from pykstreams.serdes.registry.first_requests import FirstRequest
 from pykstreams.serdes.registry.registry_address import shown_registry
 from pykstreams.serdes.registry.subject_answers import Outcome, RegistryDownError, SubjectAnswer, answer, requests
+from pykstreams.topology.checks.written_subjects import CHOSEN, SchemaUse, schema_uses
 from pykstreams.topology.plan import TopologyPlan
-from pykstreams.topology.written_subjects import CHOSEN, SchemaUse, schema_uses
 
 REGISTRY_PATIENCE_S: Final = 15.0
 """How long registries are given to answer, all together."""

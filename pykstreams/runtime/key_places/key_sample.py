@@ -8,7 +8,7 @@ from typing import Final
 
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.key_places.keyed_inputs import KeyedInput
-from pykstreams.topology.key_placement import KeyPartitioner, placement_of
+from pykstreams.topology.placement.key_placement import KeyPartitioner, placement_of
 
 ENOUGH: Final = 10
 """Records with a key from which on a sample says something."""

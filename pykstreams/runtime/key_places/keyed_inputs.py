@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pykstreams.processors import Reorder, UserFixedKeyProcessor, UserProcessor
 from pykstreams.processors.retrying import Retrying
 from pykstreams.serdes.windowed import SessionWindowedDeserializer, TimeWindowedDeserializer
-from pykstreams.topology.answer_partitioner import AnswerPartitioner
-from pykstreams.topology.key_placement import KeyPlacement
+from pykstreams.topology.placement.answer_partitioner import AnswerPartitioner
+from pykstreams.topology.placement.key_placement import KeyPlacement
 from pykstreams.topology.plan import ProcessorNode, SinkNode, SourceNode, SubtopologyPlan, TopologyPlan
 
 _OWN_AFFAIR = (UserProcessor, UserFixedKeyProcessor, Retrying, Reorder)

@@ -39,8 +39,8 @@ from pykstreams.state.interfaces.position import PositionBound
 from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import FailureReason, QueryConfig, QueryResult, StateQueryResult
 from pykstreams.state.user_stores import StateStore
-from pykstreams.topology.key_placement import KeyPartitioner
 from pykstreams.topology.placed_stores import placed_stores
+from pykstreams.topology.placement.key_placement import KeyPartitioner
 from pykstreams.topology.plan import TopologyPlan
 
 T = TypeVar("T")

@@ -20,8 +20,8 @@ from pykstreams.runtime.tasks.observers import RecordObserver
 from pykstreams.runtime.tasks.sinks import Sink
 from pykstreams.serdes.base import bind_deserializer
 from pykstreams.serdes.defaults import default_part, or_default
+from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 from pykstreams.topology.plan import ProcessorNode, SinkNode, SourceNode, SubtopologyPlan
-from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
 
 def compile_plan(

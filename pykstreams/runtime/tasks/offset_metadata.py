@@ -22,7 +22,7 @@ import logging
 import struct
 from collections.abc import Mapping
 
-from pykstreams.topology.java_order import hash_set_order
+from pykstreams.topology.java.hash_order import hash_set_order
 
 log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from pykstreams.core.types import Encoder, Forward, Headers, StreamPartitioner, 
 from pykstreams.runtime.tasks.collector import ANY_PARTITION, RecordCollector
 from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.serdes.base import bind_serializer
-from pykstreams.topology.answer_partitioner import AnswerPartitioner
-from pykstreams.topology.windowed_partitioner import WindowedPartitioner
+from pykstreams.topology.placement.answer_partitioner import AnswerPartitioner
+from pykstreams.topology.placement.windowed_partitioner import WindowedPartitioner
 
 _Fail: TypeAlias = Callable[[Exception, object, object, int, Headers], None]
 _Write: TypeAlias = Callable[[object, object, int, Headers, int], None]

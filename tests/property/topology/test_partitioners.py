@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pykstreams.core.hashing import partition_for_key
-from pykstreams.topology.key_placement import by_crc32, by_fnv1a
+from pykstreams.topology.placement.key_placement import by_crc32, by_fnv1a
 
 KEYS = st.binary(max_size=64)
 COUNTS = st.integers(1, 1000)

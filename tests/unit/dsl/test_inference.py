@@ -32,7 +32,7 @@ from pykstreams import (
 from pykstreams.core.errors import ConfigError
 from pykstreams.serdes import JsonSerde, Serdes
 from pykstreams.state.spec import StoreBuilder
-from pykstreams.topology.missing_serdes import missing_serdes
+from pykstreams.topology.checks.missing_serdes import missing_serdes
 from pykstreams.topology.plan import SinkNode, TopologyPlan
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from pykstreams import (
     TopologyError,
 )
 from pykstreams.testing import TopologyTestDriver
-from pykstreams.topology.key_placement import placement_of
+from pykstreams.topology.placement.key_placement import placement_of
+from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 from pykstreams.topology.plan import SinkNode, SubtopologyPlan
-from pykstreams.topology.reference_partitioner import ReferencePartitioner
 
 TEXT = Serdes.string()
 CONFIG = StreamsConfig(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.membership.process_id import ProcessId
-from pykstreams.topology.java_order import bucket_order
+from pykstreams.topology.java.hash_order import bucket_order
 
 
 def in_hash_order(tasks: Iterable[TaskId]) -> tuple[TaskId, ...]:

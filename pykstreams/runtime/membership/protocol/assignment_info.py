@@ -24,7 +24,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.protocol.user_data import UserDataReader, UserDataWriter
 from pykstreams.runtime.membership.protocol.versions import EARLIEST_VERSION, LATEST_VERSION
-from pykstreams.topology.java_order import bucket_order, hash_code, hash_set_order
+from pykstreams.topology.java.hash_order import bucket_order, hash_code, hash_set_order
 
 AT_ONCE: Final = 0
 """The time of the next rebalance of a member that waits for tasks which others have to give up first."""

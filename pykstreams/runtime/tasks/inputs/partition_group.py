@@ -23,7 +23,7 @@ from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.runtime.tasks.offset_metadata import UNKNOWN_TIME
 from pykstreams.runtime.tasks.priority_queue import PriorityQueue
-from pykstreams.topology.java_order import hash_code
+from pykstreams.topology.java.hash_order import hash_code
 
 LagProvider: TypeAlias = Callable[[TopicPartition], int | None]
 """How many records of a partition are still on the brokers; ``None``: not known yet."""

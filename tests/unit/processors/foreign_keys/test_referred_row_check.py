@@ -9,7 +9,7 @@ import pytest
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.processors.foreign_keys.referred_row_check import ReferredRowCheck
 from pykstreams.serdes import StringSerde
-from pykstreams.topology.reference_partitioner import ReferencePartitioner
+from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 from tests.unit.processors.fakes import FakeOperatorContext
 
 COUNT = 4

@@ -21,7 +21,7 @@ from pykstreams.runtime.clients.admin import TopicSpec
 from pykstreams.runtime.clients.inspection.broker_requests import Protocols
 from pykstreams.runtime.clients.inspection.cluster_facts import Allowed, ClockReading
 from pykstreams.state.directory.disk_room import DiskRoom
-from pykstreams.topology.key_placement import by_crc32
+from pykstreams.topology.placement.key_placement import by_crc32
 
 ALL = frozenset({"CREATE", "DELETE", "DESCRIBE", "DESCRIBE_CONFIGS", "READ", "WRITE"})
 CHANGELOG = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}

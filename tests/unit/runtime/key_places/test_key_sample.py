@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.runtime.key_places.key_sample import ENOUGH, KeySample, Misplaced
 from pykstreams.runtime.key_places.keyed_inputs import KeyedInput
-from pykstreams.topology.key_placement import by_crc32, by_fnv1a, placement_of
+from pykstreams.topology.placement.key_placement import by_crc32, by_fnv1a, placement_of
 
 PARTITIONS = 6
 KEYS = [f"key {number}".encode() for number in range(60)]

@@ -10,7 +10,7 @@ import pytest
 from pykstreams import Consumed, KStream, Serdes, StreamsBuilder, StreamsConfig
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.runtime.key_places.key_watch import EVERY, FIRST, KeyWatch
-from pykstreams.topology.key_placement import by_crc32
+from pykstreams.topology.placement.key_placement import by_crc32
 from tests.unit.runtime.cluster_fakes import Message
 
 TEXT = Serdes.string()

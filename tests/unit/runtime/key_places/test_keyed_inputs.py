@@ -28,7 +28,7 @@ from pykstreams import (
 from pykstreams.runtime.key_places.keyed_inputs import KeyedInput, keyed_inputs
 from pykstreams.serdes import TimeWindowedSerde
 from pykstreams.state import Stores
-from pykstreams.topology.key_placement import placement_of
+from pykstreams.topology.placement.key_placement import placement_of
 
 TEXT = Serdes.string()
 CONFIG = StreamsConfig({"application.id": "app", "default.key.serde": TEXT, "default.value.serde": TEXT})

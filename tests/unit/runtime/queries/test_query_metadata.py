@@ -29,7 +29,7 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.query import KeyQuery
-from pykstreams.topology.key_placement import by_crc32
+from pykstreams.topology.placement.key_placement import by_crc32
 from tests.unit.runtime.queries.queried import TOPIC, Application
 from tests.unit.runtime.queries.test_store_queries import make, table
 

@@ -26,8 +26,8 @@ from pykstreams.runtime.tasks.punctuation import PunctuationQueue
 from pykstreams.serdes import Serdes
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
+from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 from pykstreams.topology.plan import Node
-from pykstreams.topology.reference_partitioner import ReferencePartitioner
 from tests.unit.runtime import plans
 from tests.unit.runtime.tasks.fakes import FakeKafkaError, Operator, each, message, node, sink, source
 from tests.unit.user_processors import Forward as ForwardRecord

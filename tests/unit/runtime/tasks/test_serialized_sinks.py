@@ -14,8 +14,8 @@ from pykstreams.core.types import Forward, Headers
 from pykstreams.core.windows import Window, Windowed
 from pykstreams.processors.tables.table import TableToStream
 from pykstreams.serdes.windowed import TimeWindowedSerializer
-from pykstreams.topology.answer_partitioner import AnswerPartitioner
-from pykstreams.topology.windowed_partitioner import WindowedPartitioner
+from pykstreams.topology.placement.answer_partitioner import AnswerPartitioner
+from pykstreams.topology.placement.windowed_partitioner import WindowedPartitioner
 from tests.unit.runtime.tasks.fakes import Operator, TaskBench, each, node, sink, source
 
 

@@ -18,7 +18,7 @@ from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.record import ProducerRecord, RecordContext
 from pykstreams.core.windows import Window, Windowed
 from pykstreams.serdes import JsonSerde, Serde, Serdes, Serializer, SessionWindowedSerde, TimeWindowedSerde
-from pykstreams.topology.windowed_partitioner import windowed_partitioner
+from pykstreams.topology.placement.windowed_partitioner import windowed_partitioner
 from tests.unit.runtime.tasks.fakes import FakeKafkaError, TaskBench, each, message, node, sink, source
 
 CONTINUE = {"processing.exception.handler": "pykstreams.core.handlers:LogAndContinueProcessingExceptionHandler"}

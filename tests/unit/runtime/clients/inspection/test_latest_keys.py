@@ -14,7 +14,7 @@ from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch, 
 from pykstreams.runtime.clients.inspection.latest_keys import RECORDS, LatestKeys
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from pykstreams.topology.key_placement import by_crc32
+from pykstreams.topology.placement.key_placement import by_crc32
 from tests.unit.runtime.cluster_fakes import FakeClock
 
 P0, P1 = TopicPartition("in", 0), TopicPartition("in", 1)

@@ -1,7 +1,7 @@
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.windows import Window, Windowed
 from pykstreams.serdes import Serdes, SessionWindowedSerde, StringSerde, TimeWindowedSerde
-from pykstreams.topology.windowed_partitioner import windowed_partitioner
+from pykstreams.topology.placement.windowed_partitioner import windowed_partitioner
 
 
 def test_all_windows_of_a_key_go_to_the_partition_of_the_key() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from pykstreams.topology.java_order import bucket_order, hash_code, hash_set_order
+from pykstreams.topology.java.hash_order import bucket_order, hash_code, hash_set_order
 
 _Group: TypeAlias = tuple[str, ...]
 

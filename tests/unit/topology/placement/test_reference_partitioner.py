@@ -8,8 +8,8 @@ from pykstreams import Windowed
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.windows import Window
 from pykstreams.serdes import CombinedKey, SessionWindowedSerde, StringSerde, TimeWindowedSerde
-from pykstreams.topology.key_placement import by_fnv1a, placement_of
-from pykstreams.topology.reference_partitioner import ReferencePartitioner
+from pykstreams.topology.placement.key_placement import by_fnv1a, placement_of
+from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 
 TEXT = StringSerde()
 PARTITIONS = 7

@@ -5,8 +5,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykstreams.topology.java_order import hash_code, hash_set_order
-from pykstreams.topology.java_tree import TreeSet
+from pykstreams.topology.java.hash_order import hash_code, hash_set_order
+from pykstreams.topology.java.tree_set import TreeSet
 
 
 def test_hash_codes_are_those_of_java_strings() -> None:

@@ -9,8 +9,8 @@ from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.types import Encoder
 from pykstreams.serdes.base import AnySerde, bind_serializer
 from pykstreams.serdes.defaults import or_default
-from pykstreams.topology.key_placement import KeyPlacement
-from pykstreams.topology.windowed_partitioner import windowed_partitioner
+from pykstreams.topology.placement.key_placement import KeyPlacement
+from pykstreams.topology.placement.windowed_partitioner import windowed_partitioner
 
 
 class ReferencePartitioner:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from pykstreams import Consumed
-from pykstreams.topology.key_placement import KeyPlacement, by_crc32, by_fnv1a, placement_of
+from pykstreams.topology.placement.key_placement import KeyPlacement, by_crc32, by_fnv1a, placement_of
 
 
 def first(key: bytes, partitions: int) -> int:

@@ -21,7 +21,7 @@ from pykstreams import (
 )
 from pykstreams.core.errors import ConfigError
 from pykstreams.state import StateStore, StoreBuilder, StoreSupplier
-from pykstreams.topology.missing_serdes import check_serdes
+from pykstreams.topology.checks.missing_serdes import check_serdes
 
 TEXT = Serdes.string()
 READ = Consumed(key_serde=TEXT, value_serde=TEXT)

@@ -22,7 +22,7 @@ from pykstreams import (
 from pykstreams.serdes import SchemaRegistryAvroSerde
 from pykstreams.serdes.registry.schema_registry import registry_client
 from pykstreams.testing import TopologyTestDriver
-from pykstreams.topology.written_subjects import schema_uses
+from pykstreams.topology.checks.written_subjects import schema_uses
 from tests.registries.http_registry import HttpRegistry, http_registry
 
 SCHEMA = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
