@@ -33,7 +33,7 @@ from pykstreams.core.processor import (
 from pykstreams.core.processor_wrapper import BUILDING, ProcessorWrapper
 from pykstreams.core.record import FixedKeyRecord, ReceivedRecord, Record, RecordMetadata
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
-from pykstreams.core.user_code import check_supplier as check_supplier
+from pykstreams.core.user_code.functions import check_supplier as check_supplier
 
 Made = TypeVar("Made")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pykstreams.core.shown_values import shown
-from pykstreams.core.user_code import describe_function as describe_function
+from pykstreams.core.user_code.functions import describe_function as describe_function
 
 
 def not_a_pair(function: Callable[..., object], result: object) -> TypeError:

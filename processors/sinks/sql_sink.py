@@ -19,7 +19,7 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Duration, Headers, duration_ms
-from pykstreams.core.user_calls import Call
+from pykstreams.core.user_code.calls import Call
 from pykstreams.processors.backoff import Backoff
 from pykstreams.processors.process import Process
 from pykstreams.processors.sinks.effects import Effect, Outcome, Row, Transactions

@@ -20,7 +20,7 @@ from pykstreams.core.errors import (
     TaskAssignmentError,
     TopologyError,
 )
-from pykstreams.core.user_frames import user_frame
+from pykstreams.core.user_code.frames import user_frame
 from pykstreams.dsl.script import ScriptError
 
 

@@ -11,7 +11,7 @@ import sys
 from datetime import UTC, datetime
 from types import TracebackType
 
-from pykstreams.core.user_frames import is_library
+from pykstreams.core.user_code.frames import is_library
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+from typing import Any, Generic, TypeVar, cast, overload
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.settings.clients import ClientKind, client_settings, is_exactly_once, ownership_problems
@@ -38,9 +38,6 @@ from pykstreams.core.settings.parsing import (
 from pykstreams.core.settings.resolving import faults, imported
 from pykstreams.core.settings.types import REQUIRED, ConfigKey, ConfigType, Importance
 from pykstreams.core.types import TimestampExtractor
-
-if TYPE_CHECKING:
-    from pykstreams.core.processor_wrapper import ProcessorWrapper
 
 __all__ = ["ConfigKey", "ConfigType", "GroupProtocol", "Importance", "StreamsConfig"]
 
@@ -173,7 +170,7 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
     deserialization_exception_handler = _Component[object]("deserialization.exception.handler")
     dsl_store_suppliers = _Component[Any]("dsl.store.suppliers.class")
     processing_exception_handler = _Component[object]("processing.exception.handler")
-    processor_wrapper: _Component[ProcessorWrapper | None] = _Component("processor.wrapper.class")
+    processor_wrapper = _Component[object]("processor.wrapper.class")
     production_exception_handler = _Component[object]("production.exception.handler")
     rocksdb_config_setter = _Component[object]("rocksdb.config.setter")
 

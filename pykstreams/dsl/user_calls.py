@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-from pykstreams.core.user_calls import Call
+from pykstreams.core.user_code.calls import Call
 
 F = TypeVar("F", bound=Callable[..., object])
 

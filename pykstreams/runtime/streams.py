@@ -20,11 +20,11 @@ from typing import Any, TypeVar
 
 from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.configured_metrics import configured_metrics
 from pykstreams.core.errors import ConfigError, StreamsError, StreamsNotStartedError, StreamsStoppedError
 from pykstreams.core.handlers import StreamsUncaughtExceptionHandler, StreamThreadExceptionResponse
 from pykstreams.core.ids import TaskId
-from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
-from pykstreams.core.metrics.reporters import reported
+from pykstreams.core.metrics import Metric, MetricName
 from pykstreams.core.shown_values import hide_values, show_values
 from pykstreams.core.types import Duration, StreamPartitioner, duration_ms
 from pykstreams.runtime.application import Application, StartOptions
@@ -124,7 +124,7 @@ class KafkaStreams:
         clock = time or SystemClock()
         supplier = client_supplier or self._config.client_supplier
         options = _start_options(supplier, recommit_interval, bootstrap, reset_offsets)
-        self._metrics = reported(StreamsMetrics.configured(self._config, clock), self._config)
+        self._metrics = configured_metrics(self._config, clock)
         self._client_metrics: ClientMetrics | None = None
         self._topology = topology
         self._stop_requested = False

@@ -21,11 +21,11 @@ from typing import Any, TypeAlias, TypeVar, cast, overload
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.configured_metrics import configured_metrics
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.handlers import LogAndContinueExceptionHandler
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.core.metrics import Metric, MetricName, StreamsMetrics
-from pykstreams.core.metrics.reporters import reported
+from pykstreams.core.metrics import Metric, MetricName
 from pykstreams.core.settings.keys import INTERNAL_KEYS
 from pykstreams.core.shown_values import hide_values, show_values
 from pykstreams.core.types import Decoder, Duration, Encoder, Headers, Timestamp
@@ -110,7 +110,7 @@ class TopologyTestDriver:
         self._config = StreamsConfig({**_DEFAULTS, **given.originals})
         start = SystemClock().now_ms() if initial_wall_clock_time is None else initial_wall_clock_time
         self._clock = MockClock(start)
-        metrics = reported(StreamsMetrics.configured(self._config, self._clock), self._config)
+        metrics = configured_metrics(self._config, self._clock)
         self._metrics = metrics.with_tags(thread_id=threading.current_thread().name)
         self._producer = CapturingProducer()
         self._plan = topology.plan(self._config)

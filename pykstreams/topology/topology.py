@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Collection, Iterable, Mapping
+from typing import cast
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.processor import Processor
 from pykstreams.core.processor_wrapper import ProcessorWrapper
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
-from pykstreams.core.user_code import check_supplier, describe_function, stores_of
+from pykstreams.core.user_code.functions import check_supplier, describe_function, stores_of
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
@@ -54,7 +55,7 @@ class Topology:
     def __init__(self, config: StreamsConfig | Mapping[str, object] | None = None) -> None:
         self._config = StreamsConfig(config)
         self._definition = TopologyDefinition()
-        self._wrapper: ProcessorWrapper | None = self._config.processor_wrapper
+        self._wrapper = cast("ProcessorWrapper | None", self._config.processor_wrapper)
 
     def add_source(
         self,

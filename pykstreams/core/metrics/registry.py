@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.metrics.levels import RecordingLevel
@@ -15,9 +14,6 @@ from pykstreams.core.metrics.reporters import MetricsReporter
 from pykstreams.core.metrics.sensor import Metric, Sensor
 from pykstreams.core.metrics.specs import GaugeSpec, MetricSpec, SensorSpec, calls, latencies
 from pykstreams.core.metrics.stats import SampleWindow
-
-if TYPE_CHECKING:
-    from pykstreams.core.config import StreamsConfig
 
 log = logging.getLogger(__name__)
 
@@ -133,16 +129,6 @@ class StreamsMetrics:
         self._samples = samples
         self._list = MetricList(SystemClock() if clock is None else clock)
         self._tags: dict[str, str] = {}
-
-    @classmethod
-    def configured(cls, config: StreamsConfig, clock: Clock) -> StreamsMetrics:
-        """Makes those of an application, by its settings."""
-        return cls(
-            level=RecordingLevel(config.metrics_recording_level),
-            window_ms=config.metrics_sample_window_ms,
-            samples=config.metrics_num_samples,
-            clock=clock,
-        )
 
     def with_tags(self, **tags: str) -> StreamsMetrics:
         """The same metrics, for one who adds some with these tags besides."""

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol
 
 from pykstreams.core.metrics.sensor import Metric
-
-if TYPE_CHECKING:
-    from pykstreams.core.config import StreamsConfig
-    from pykstreams.core.metrics.registry import StreamsMetrics
 
 
 class MetricsReporter(Protocol):
@@ -34,10 +30,3 @@ class MetricsReporter(Protocol):
     def close(self) -> None:
         """Called at the end."""
         ...
-
-
-def reported(metrics: StreamsMetrics, config: StreamsConfig) -> StreamsMetrics:
-    """Returns the metrics after the reporters of ``metric.reporters`` were told to follow them."""
-    for reporter in config.metric_reporters:
-        metrics.add_reporter(cast("MetricsReporter", reporter))
-    return metrics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pykstreams.core.user_code import stores_of
+from pykstreams.core.user_code.functions import stores_of
 from pykstreams.topology.stores import GivenStore
 
 

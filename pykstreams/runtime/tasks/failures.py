@@ -34,7 +34,7 @@ from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import ConsumerRecord, ProducerRecord, Record, RecordContext
 from pykstreams.core.shown_values import cut, shown, without_values
 from pykstreams.core.types import Decoder, Headers
-from pykstreams.core.user_frames import user_frame
+from pykstreams.core.user_code.frames import user_frame
 from pykstreams.runtime.clients.consumers.messages import RecordMessage
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.dropped import DroppedRecords

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from pykstreams.core.hashing import fnv1a
-from pykstreams.core.user_code import describe_function
+from pykstreams.core.user_code.functions import describe_function
 
 KeyPartitioner: TypeAlias = Callable[[bytes, int], int]
 """(serialized key, number of partitions) -> partition."""

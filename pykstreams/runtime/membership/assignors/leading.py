@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 from pykstreams.core.errors import StreamsError, TaskAssignmentError
-from pykstreams.core.user_code import describe_function
+from pykstreams.core.user_code.functions import describe_function
 from pykstreams.runtime.membership.assignment.check import MemberAssignment
 from pykstreams.runtime.membership.assignment.joined_group import JoinedGroup
 from pykstreams.runtime.membership.assignment.leader import lead

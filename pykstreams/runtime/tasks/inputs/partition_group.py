@@ -17,7 +17,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.record import ConsumerRecord
 from pykstreams.core.shown_values import shown
 from pykstreams.core.types import Decoder, Forward, Headers, TimestampExtractor
-from pykstreams.core.user_code import describe_function
+from pykstreams.core.user_code.functions import describe_function
 from pykstreams.runtime.clients.consumers.messages import RecordMessage
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import Failures

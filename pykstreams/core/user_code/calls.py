@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from pykstreams.core.user_code import describe_place
+from pykstreams.core.user_code.functions import describe_place
 
 
 @dataclass(frozen=True, slots=True)

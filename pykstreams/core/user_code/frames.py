@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
+_PACKAGE = str(Path(__file__).resolve().parents[2])
 _OWN = (_PACKAGE, *(str(Path(_PACKAGE).parent / name) for name in ("processors", "serdes")))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pykstreams import Serdes
-from pykstreams.core.user_frames import user_frame
+from pykstreams.core.user_code.frames import user_frame
 
 
 def place(function: Callable[[], object]) -> str | None:
