@@ -20,7 +20,7 @@ from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.metrics.task_metrics import TaskMetrics
 from pykstreams.runtime.metrics.thread_metrics import ThreadMetrics
 from pykstreams.runtime.restore.restore import StateRestoreListener
-from pykstreams.runtime.worker.commit import CommitSteps, Committable
+from pykstreams.runtime.worker.commits.commit import CommitSteps, Committable
 
 
 def _report_commits(measured: str, stores: CountingStores | None) -> None:

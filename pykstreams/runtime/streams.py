@@ -45,7 +45,7 @@ from pykstreams.runtime.swap.generation import BootstrapLoad
 from pykstreams.runtime.swap.loading import BootstrapLoading
 from pykstreams.runtime.tasks.dropped import NodeDrops
 from pykstreams.runtime.topics.start_check import StoppedWhileStartingError
-from pykstreams.runtime.worker.commit import RECOMMIT_INTERVAL_MS
+from pykstreams.runtime.worker.commits.commit import RECOMMIT_INTERVAL_MS
 from pykstreams.runtime.worker.thread_metadata import ThreadMetadata
 from pykstreams.runtime.worker.worker import Worker
 from pykstreams.runtime.worker_threads import WorkerThreads

@@ -140,7 +140,7 @@ def _offsets(turns: Turns, committed: Committed) -> dict[str, Any]:
     return {
         f"{_shown(turns, topic)}-{partition}": ("all" if turns.exactly_once else offset, metadata)
         for (topic, partition), (offset, metadata) in committed.items()
-        if not topic.endswith("-changelog")  # the notes of Python's workers (runtime/worker/work_notes.py)
+        if not topic.endswith("-changelog")  # the notes of Python's workers (runtime/worker/commits/work_notes.py)
     }
 
 

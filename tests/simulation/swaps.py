@@ -42,7 +42,7 @@ from pykstreams.runtime.tasks.gate import Gates
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
-from pykstreams.runtime.worker.commit import AtLeastOnce, CommitSteps, ExactlyOnce
+from pykstreams.runtime.worker.commits.commit import AtLeastOnce, CommitSteps, ExactlyOnce
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.swaps import Swaps

@@ -36,15 +36,15 @@ from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
-from pykstreams.runtime.worker.commit import CommitSteps, Deliveries
-from pykstreams.runtime.worker.delivery_times import DeliveryTimes
-from pykstreams.runtime.worker.output import WorkerOutput
-from pykstreams.runtime.worker.purge import RepartitionPurge
+from pykstreams.runtime.worker.commits.commit import CommitSteps, Deliveries
+from pykstreams.runtime.worker.commits.delivery_times import DeliveryTimes
+from pykstreams.runtime.worker.commits.output import WorkerOutput
+from pykstreams.runtime.worker.commits.purge import RepartitionPurge
+from pykstreams.runtime.worker.commits.work_notes import note_place
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.task_manager import MakeTask, TaskManager
 from pykstreams.runtime.worker.tasks_aside import TasksAside
-from pykstreams.runtime.worker.work_notes import note_place
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.record_cache import RecordCache

@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import TaskMigratedError
-from pykstreams.runtime.worker.commit_schedule import CommitSchedule
+from pykstreams.runtime.worker.commits.commit_schedule import CommitSchedule
 from pykstreams.runtime.worker.feed import SOON_S
 from pykstreams.runtime.worker.task_manager import Running
 

@@ -24,11 +24,11 @@ from pykstreams.runtime.membership.membership import Membership
 from pykstreams.runtime.restore.restore import Damaged
 from pykstreams.runtime.swap.shadow import Shadow
 from pykstreams.runtime.tasks.task import Task
-from pykstreams.runtime.worker.commit import Committable
+from pykstreams.runtime.worker.commits.commit import Committable
+from pykstreams.runtime.worker.commits.work_notes import at_work, was_left_at_work
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Leaves, Report, Restored, UpdaterEndedError
 from pykstreams.runtime.worker.tasks_aside import TasksAside
-from pykstreams.runtime.worker.work_notes import at_work, was_left_at_work
 
 log = logging.getLogger(__name__)
 

@@ -37,11 +37,11 @@ from pykstreams.runtime.swap.generation import Generation
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
-from pykstreams.runtime.worker.commit import Commits
-from pykstreams.runtime.worker.commit_schedule import CommitSchedule
+from pykstreams.runtime.worker.commits.commit import Commits
+from pykstreams.runtime.worker.commits.commit_schedule import CommitSchedule
+from pykstreams.runtime.worker.commits.purge import RepartitionPurge
 from pykstreams.runtime.worker.feed import SOON_S, Feed, InputConsumer
 from pykstreams.runtime.worker.life import WorkerLife
-from pykstreams.runtime.worker.purge import RepartitionPurge
 from pykstreams.runtime.worker.settling import LAST_COMMIT_S, Settling
 from pykstreams.runtime.worker.standing import GroupStanding
 from pykstreams.runtime.worker.starts_over import StartsOver

@@ -299,6 +299,30 @@ class FakeMembership:
         self.left = leave
 
 
+class FakeTransactions:
+    """A transactional producer that writes down what it is asked."""
+
+    def __init__(self) -> None:
+        self.history: list[Any] = []
+        self.fail: Exception | None = None
+        self.usable = True
+
+    def start_transactions(self, timeout_s: float) -> None:
+        self.history.append("start")
+
+    def begin(self) -> None:
+        self.history.append("begin")
+
+    def commit(self, offsets: Offsets, group_metadata: bytes) -> None:
+        if self.fail is not None:
+            raise self.fail
+        self.history.append(("commit", dict(offsets), group_metadata))
+
+    def abort(self) -> bool:
+        self.history.append("abort")
+        return self.usable
+
+
 class FakeDeliveries:
     """A collector of which only the flushing matters."""
 

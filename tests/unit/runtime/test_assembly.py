@@ -24,7 +24,7 @@ from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.swap.bootstrap import TaskBase
 from pykstreams.runtime.tasks.cache_shares import CacheShares
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
-from pykstreams.runtime.worker.commit import RECOMMIT_INTERVAL_MS
+from pykstreams.runtime.worker.commits.commit import RECOMMIT_INTERVAL_MS
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.worker import Worker
 from pykstreams.state.directory.state_directory import StateDirectory

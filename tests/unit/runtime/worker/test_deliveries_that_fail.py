@@ -13,12 +13,12 @@ from pykstreams.core.handlers import ErrorHandlerResponse
 from pykstreams.core.record import ProducerRecord
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.tasks.collector import RecordCollector
-from pykstreams.runtime.worker.commit import AtLeastOnce, CommitSteps, ExactlyOnce
+from pykstreams.runtime.worker.commits.commit import AtLeastOnce, CommitSteps, ExactlyOnce
 from pykstreams.runtime.worker.starts_over import LONGEST_S, StartsOver
 from pykstreams.testing.capture import CapturingProducer
+from tests.unit.runtime.cluster_fakes import FakeTransactions
 from tests.unit.runtime.tasks.fakes import FakeKafkaError, message
 from tests.unit.runtime.tasks.test_collector import Answer
-from tests.unit.runtime.worker.test_commit import FakeTransactions
 from tests.unit.runtime.worker.worker_bench import ONE, P0, P1, TWO, WorkerBench
 
 PASSING = (

@@ -20,7 +20,7 @@ from pykstreams.runtime.pause import Pause
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
-from pykstreams.runtime.worker.commit import AtLeastOnce, Commits, CommitSteps
+from pykstreams.runtime.worker.commits.commit import AtLeastOnce, Commits, CommitSteps
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import Leaves, Report, Restored
 from pykstreams.runtime.worker.task_manager import TaskManager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import pytest
 
@@ -12,8 +11,15 @@ from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMi
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.worker.commit import AtLeastOnce, CommitSteps, Committable, ExactlyOnce
-from tests.unit.runtime.cluster_fakes import FakeClock, FakeDeliveries, FakeMembership, FakeTask, Message
+from pykstreams.runtime.worker.commits.commit import AtLeastOnce, CommitSteps, Committable, ExactlyOnce
+from tests.unit.runtime.cluster_fakes import (
+    FakeClock,
+    FakeDeliveries,
+    FakeMembership,
+    FakeTask,
+    FakeTransactions,
+    Message,
+)
 
 ORDERS = TopicPartition("orders", 0)
 LOG = TopicPartition("shop-counts-changelog", 0)
@@ -48,30 +54,6 @@ class CommitBench:
     def process(self, *offsets: int) -> None:
         self.task.add(ORDERS, [Message(offset) for offset in offsets])
         self.task.process(1000)
-
-
-class FakeTransactions:
-    """A transactional producer that writes down what it is asked."""
-
-    def __init__(self) -> None:
-        self.history: list[Any] = []
-        self.fail: Exception | None = None
-        self.usable = True
-
-    def start_transactions(self, timeout_s: float) -> None:
-        self.history.append("start")
-
-    def begin(self) -> None:
-        self.history.append("begin")
-
-    def commit(self, offsets: Offsets, group_metadata: bytes) -> None:
-        if self.fail is not None:
-            raise self.fail
-        self.history.append(("commit", dict(offsets), group_metadata))
-
-    def abort(self) -> bool:
-        self.history.append("abort")
-        return self.usable
 
 
 @pytest.fixture

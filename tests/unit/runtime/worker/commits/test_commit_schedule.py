@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykstreams.runtime.worker.commit_schedule import CommitSchedule
+from pykstreams.runtime.worker.commits.commit_schedule import CommitSchedule
 from pykstreams.testing import MockClock
 
 

@@ -16,9 +16,9 @@ from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.delivery_attempts import DeliveryAttempts
 from pykstreams.runtime.topics.partition_counts import PartitionCounts
-from pykstreams.runtime.worker.commit import AtLeastOnce, Commits, CommitSteps, Deliveries, ExactlyOnce
-from pykstreams.runtime.worker.delivery_times import DeliveryTimes
-from pykstreams.runtime.worker.send_pace import SendPace
+from pykstreams.runtime.worker.commits.commit import AtLeastOnce, Commits, CommitSteps, Deliveries, ExactlyOnce
+from pykstreams.runtime.worker.commits.delivery_times import DeliveryTimes
+from pykstreams.runtime.worker.commits.send_pace import SendPace
 
 log = logging.getLogger(__name__)
 

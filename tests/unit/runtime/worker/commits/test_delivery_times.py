@@ -7,7 +7,7 @@ import math
 import pytest
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.runtime.worker.delivery_times import DeliveryTimes
+from pykstreams.runtime.worker.commits.delivery_times import DeliveryTimes
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.membership import Membership
-from pykstreams.runtime.worker.work_notes import at_rest, at_work
+from pykstreams.runtime.worker.commits.work_notes import at_rest, at_work
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from pykstreams.core.ids import TopicPartition
-from pykstreams.runtime.worker.purge import RepartitionPurge
+from pykstreams.runtime.worker.commits.purge import RepartitionPurge
 from tests.unit.runtime.cluster_fakes import FakeClock
 
 REPARTITION = TopicPartition("shop-by-item-repartition", 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pykstreams.runtime.worker.send_pace import SendPace
+from pykstreams.runtime.worker.commits.send_pace import SendPace
 from tests.unit.runtime.cluster_fakes import FakeClock
 
 RECORD_S = 4.0
