@@ -31,6 +31,8 @@ SMALL_JVM = ("-Xms256m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=
 """Quick to start; a benchmark hands in its own options."""
 
 _START_TIMEOUT_S = 180.0
+_CONTROLLER = 100
+"""The number of a controller that is a process of its own."""
 
 
 class LocalBrokers:
@@ -46,6 +48,7 @@ class LocalBrokers:
         jvm: Sequence[str] = SMALL_JVM,
         more_listeners: Mapping[str, int] | None = None,
         proxies: Sequence[int] | None = None,
+        own_controller: bool = False,
     ) -> None:
         """Prepares the nodes for ``start_all``; ``port`` is the first one's, by default a free one.
 
@@ -53,6 +56,7 @@ class LocalBrokers:
             their certificates are made out to.
         :param proxies: the port of a proxy before each node, which passes on to one of ``proxied_ports``; who comes
             this way is shown this way to every node.
+        :param own_controller: whether the controller is a process of its own, which is no node and so is never broken.
         """
         self.directory = directory
         self._runtime = runtime = _Runtime()
@@ -60,7 +64,14 @@ class LocalBrokers:
         self.proxied_ports = tuple(ports[2 * nodes :])
         if port is not None:
             ports[0] = port
-        voters = ",".join(f"{number}@127.0.0.1:{ports[nodes + number - 1]}" for number in range(1, nodes + 1))
+        controllers = {number: ports[nodes + number - 1] for number in range(1, nodes + 1)}
+        self._controller: _Node | None = None
+        if own_controller:
+            controllers = {_CONTROLLER: ports[nodes]}
+        voters = ",".join(f"{number}@127.0.0.1:{at}" for number, at in controllers.items())
+        if own_controller:
+            properties = _controller_properties(ports[nodes], voters, settings)
+            self._controller = _Node(runtime, directory / str(_CONTROLLER), properties, ports[nodes], jvm)
         self._nodes = {
             "kafka" if nodes == 1 else f"kafka-{number}": _Node(
                 runtime,
@@ -68,7 +79,7 @@ class LocalBrokers:
                 _properties(
                     number,
                     ports[number - 1],
-                    ports[nodes + number - 1],
+                    controllers.get(number),
                     voters,
                     settings,
                     more_listeners or {},
@@ -83,16 +94,16 @@ class LocalBrokers:
         self.bootstrap_servers = ",".join(f"127.0.0.1:{number}" for number in ports[:nodes])
 
     def start_all(self) -> None:
-        for node in self._nodes.values():
+        for node in self._processes():
             node.start()
-        for node in self._nodes.values():
+        for node in self._processes():
             node.wait_until_listening()
 
     def stop_all(self) -> None:
         """Ends every node: an orderly stop of throw-away brokers is lost time (10 s for three of them)."""
-        for node in self._nodes.values():
+        for node in self._processes():
             node.end()
-        for node in self._nodes.values():
+        for node in self._processes():
             node.wait()
 
     def kill(self, node: str) -> None:
@@ -126,6 +137,9 @@ class LocalBrokers:
     def log_tail(self) -> str:
         return "".join(f"{name}:\n{node.log_tail()}\n" for name, node in self._nodes.items())
 
+    def _processes(self) -> list[_Node]:
+        return [*([self._controller] if self._controller is not None else []), *self._nodes.values()]
+
 
 @contextlib.contextmanager
 def local_brokers(
@@ -136,6 +150,7 @@ def local_brokers(
     jvm: Sequence[str] = SMALL_JVM,
     more_listeners: Mapping[str, int] | None = None,
     proxies: Sequence[int] | None = None,
+    own_controller: bool = False,
 ) -> Iterator[LocalBrokers]:
     """Ready brokers for the length of a block, with a temporary directory for their data."""
     with tempfile.TemporaryDirectory(prefix="kafka-") as directory:
@@ -148,6 +163,7 @@ def local_brokers(
             jvm=jvm,
             more_listeners=more_listeners,
             proxies=proxies,
+            own_controller=own_controller,
         )
         try:
             brokers.start_all()
@@ -301,13 +317,17 @@ class _Node:
 def _properties(
     number: int,
     port: int,
-    controller_port: int,
+    controller_port: int | None,
     voters: str,
     settings: Mapping[str, str],
     more_listeners: Mapping[str, int],
     proxied: tuple[int, int] | None,
 ) -> dict[str, str]:
-    """The settings of a node; ``proxied`` is a further port of it, and the one of a proxy before that."""
+    """The settings of a node.
+
+    :param controller_port: the port of the controller that it is as well; ``None`` if it is none.
+    :param proxied: a further port of it, and the one of a proxy before that.
+    """
     open_to_clients = [f"PLAINTEXT://127.0.0.1:{port}"]
     open_to_clients += [f"{name}://localhost:{found}" for name, found in more_listeners.items()]
     protocols = ["CONTROLLER:PLAINTEXT", *(f"{name}:{name}" for name in ("PLAINTEXT", *more_listeners))]
@@ -316,13 +336,27 @@ def _properties(
         open_to_clients.append(f"PROXIED://127.0.0.1:{proxied[0]}")
         advertised.append(f"PROXIED://127.0.0.1:{proxied[1]}")
         protocols.append("PROXIED:PLAINTEXT")
+    if controller_port is not None:
+        open_to_clients.append(f"CONTROLLER://127.0.0.1:{controller_port}")
     return {
-        "process.roles": "broker,controller",
+        "process.roles": "broker" if controller_port is None else "broker,controller",
         "node.id": str(number),
         "controller.quorum.voters": voters,
-        "listeners": ",".join([*open_to_clients, f"CONTROLLER://127.0.0.1:{controller_port}"]),
+        "listeners": ",".join(open_to_clients),
         "advertised.listeners": ",".join(advertised),
         "listener.security.protocol.map": ",".join(protocols),
+        "controller.listener.names": "CONTROLLER",
+        **settings,
+    }
+
+
+def _controller_properties(port: int, voters: str, settings: Mapping[str, str]) -> dict[str, str]:
+    return {
+        "process.roles": "controller",
+        "node.id": str(_CONTROLLER),
+        "controller.quorum.voters": voters,
+        "listeners": f"CONTROLLER://127.0.0.1:{port}",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
         **settings,
     }
