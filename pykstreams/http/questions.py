@@ -25,6 +25,7 @@ from pykstreams.state.interfaces.store import KeyValueIterator, KeyValueStore
 from pykstreams.state.interfaces.versioned_store import ResultOrder, VersionedKeyValueStore, VersionedRecord
 from pykstreams.state.interfaces.window_store import WindowStore
 from pykstreams.state.queries.values import alone, keeps_headers, keeps_time
+from pykstreams.state.versions.answers import version_as_of
 
 K = TypeVar("K")
 
@@ -160,7 +161,7 @@ class VersionQuestion:
 
     def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
         def read(store: VersionedKeyValueStore[object, object]) -> list[Row]:
-            found = store.get(self.key, self.as_of)
+            found = store.get(self.key) if self.as_of is None else version_as_of(store, self.key, self.as_of)
             return [] if found is None else [_version(self.store, self.key, found)]
 
         return iter(local.read(read))

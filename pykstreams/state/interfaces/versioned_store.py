@@ -60,8 +60,8 @@ class ResultOrder(Enum):
 class VersionedRecord(Generic[V]):
     """A value of a key, valid from ``timestamp`` up to, and without, ``valid_to``.
 
-    Times are in ms. ``valid_to`` is ``None`` for the newest version, and where a single version was read, which does
-    not tell.
+    Times are in ms. ``valid_to`` is ``None`` for the newest version, and where ``get`` was asked for a single one,
+    which leaves it out as Kafka Streams' does (4.3.1); queries and ``get`` of a span of time tell it.
     """
 
     value: V

@@ -80,8 +80,11 @@ class UserVersions(UserStore):
         self._only_one_version()
 
     def between(self, key: bytes, time_from: int, time_to: int, /) -> list[tuple[bytes, int, int | None]]:
-        """Not known of a user's store."""
-        self._only_one_version()
+        """The version of one time, whose end is not known of a user's store; spans are not known either."""
+        if time_from < time_to:
+            self._only_one_version()
+        found = self.as_of(key, time_from)
+        return [] if found is None else [(*found, None)]
 
     def timeline(self, key: bytes, time_from: int, time_to: int, /) -> list[tuple[int, bytes | None]]:
         """Not known of a user's store."""

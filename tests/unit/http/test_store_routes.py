@@ -179,7 +179,8 @@ def test_versions_are_read_as_of_a_time_and_over_a_span(make: Make) -> None:
     client = client_of(application)
 
     assert client.get("/stores/prices/keys/tea").json["value"] == "new"
-    assert client.get("/stores/prices/keys/tea?as_of=15").json["value"] == "old"
+    old = client.get("/stores/prices/keys/tea?as_of=15").json
+    assert (old["value"], old["timestamp"], old["valid_to"]) == ("old", 10, 20)
     assert client.get("/stores/prices/keys/tea?as_of=1970-01-01T00:00:00.015Z").json["value"] == "old"
     rows = client.get("/stores/prices/versions/tea?from=0&to=100").json["rows"]
     assert [(row["value"], row["timestamp"], row["valid_to"]) for row in rows] == [("old", 10, 20), ("new", 20, None)]
