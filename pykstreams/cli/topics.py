@@ -20,7 +20,7 @@ from pykstreams.cli.options import (
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
-    from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
+    from pykstreams.topology.plan import InternalTopic, SubtopologyPlan, TopologyPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +140,9 @@ def planned_topics(plan: TopologyPlan, defaults: Mapping[str, str]) -> Iterator[
     for part in plan.subtopologies:
         sources = _sources(part)
         for topic in part.repartition_topics.values():
-            follows = _writers_sources(plan, topic.name) if topic.partitions is None else ()
+            partitions, follows = _partitions(plan, part, topic)
             found[topic.name] = PlannedTopic(
-                topic.name, topic.kind, part.id, topic.partitions, follows, {**topic.config, **defaults}
+                topic.name, topic.kind, part.id, partitions, follows, {**topic.config, **defaults}
             )
         for store, name in part.changelogs.items():
             # a source topic that serves as changelog is not the application's own
@@ -175,11 +175,27 @@ def _sources(part: SubtopologyPlan) -> tuple[str, ...]:
     return tuple(sorted(part.source_topics)) + tuple(sorted(patterns))
 
 
-def _writers_sources(plan: TopologyPlan, topic: str) -> tuple[str, ...]:
-    """A repartition topic has the partitions of the largest topic that its writers read."""
-    return tuple(
-        dict.fromkeys(source for part in plan.subtopologies if topic in part.sink_topics for source in _sources(part))
-    )
+def _partitions(plan: TopologyPlan, part: SubtopologyPlan, topic: InternalTopic) -> tuple[int | None, tuple[str, ...]]:
+    """Returns the partitions of a repartition topic, or the topics of which the largest has as many.
+
+    As at run time (``runtime/topics/copartitioning.py``): those of the topics with which it is joined or merged, of
+    which one that is given decides; else of what its writers read.
+    """
+    if topic.partitions is not None:
+        return topic.partitions, ()
+    together = next((sorted(group) for group in part.copartition_groups if topic.name in group), [topic.name])
+    internal = part.repartition_topics
+    for name in together:
+        if name not in internal:
+            return None, (name,)
+        if internal[name].partitions is not None:
+            return internal[name].partitions, ()
+    deciding = [name for name in together if internal[name].decides] or together
+    return None, tuple(dict.fromkeys(source for name in deciding for source in _writers_sources(plan, name)))
+
+
+def _writers_sources(plan: TopologyPlan, topic: str) -> list[str]:
+    return [source for part in plan.subtopologies if topic in part.sink_topics for source in _sources(part)]
 
 
 def _print_table(planned: list[PlannedTopic]) -> None:

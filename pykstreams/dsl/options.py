@@ -10,7 +10,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self
+
+from typing_extensions import TypeVar
 
 from pykstreams.core.names import valid_name
 from pykstreams.core.processor import PunctuationType
@@ -23,10 +25,11 @@ from pykstreams.state.spec import StoreSupplier
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.placement.key_placement import KeyPartitioner, placement_of
 
-K = TypeVar("K")
-V = TypeVar("V")
-KO = TypeVar("KO")
-VO = TypeVar("VO")
+# Any where nothing says what they are: options that are kept in a variable need no annotation
+K = TypeVar("K", default=Any)
+V = TypeVar("V", default=Any)
+KO = TypeVar("KO", default=Any)
+VO = TypeVar("VO", default=Any)
 
 _PARTITIONER = "topic, key, value, number of partitions"
 

@@ -47,7 +47,7 @@ def assert_records(
 def assert_table(found: TestOutputTopic[K, V] | Mapping[K, V], expected: Mapping[K, V]) -> None:
     """Fails unless the last values of all keys are those that are expected; an output topic is read to its end.
 
-    A key whose last value is ``None`` has no row, and is expected to have none.
+    A key whose last value is ``None`` has no row, as has one that is expected to be ``None``.
 
     >>> assert_table({"ann": 250, "eve": 1}, {"ann": 250, "bob": 100})
     Traceback (most recent call last):
@@ -58,7 +58,8 @@ def assert_table(found: TestOutputTopic[K, V] | Mapping[K, V], expected: Mapping
     name = ""
     if isinstance(found, TestOutputTopic):
         name, found = f" of {found!r}", found.read_key_values_to_dict()
-    there = {key: value for key, value in found.items() if value is not None}
+    there = _rows(found)
+    expected = _rows(expected)
     lines: list[str] = []
     wrong = 0
     keys = dict.fromkeys((*expected, *there))
@@ -74,6 +75,10 @@ def assert_table(found: TestOutputTopic[K, V] | Mapping[K, V], expected: Mapping
     if wrong:
         rows = "row is" if len(keys) == 1 else "rows is" if wrong == 1 else "rows are"
         raise AssertionError("\n".join((f"{wrong} of {len(keys)} {rows} not as expected{name}", *lines)))
+
+
+def _rows(table: Mapping[K, V]) -> dict[K, V]:
+    return {key: value for key, value in table.items() if value is not None}
 
 
 def differences(expected: object, found: object, path: str) -> Iterator[str]:

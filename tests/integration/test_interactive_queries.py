@@ -151,6 +151,7 @@ def test_stores_are_read_while_records_flow_and_over_a_restart(
         eventually(lambda: second.state, State.RUNNING)
         old = second.query("prices", VersionedKeyQuery(KEYS[1], as_of=7 * DAY)).only_partition_result
         assert old is not None
+        assert old.result is not None
         assert old.result.value == "6"
         locked = CliRunner().invoke(cli, [*command, "--application-id", name, "--state-dir", str(tmp_path)])
         assert locked.exit_code == 5

@@ -6,7 +6,9 @@ All are frozen values. Times may be given as aware datetimes and are ms since th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from pykstreams.core.record import ValueAndTimestamp
 from pykstreams.core.types import Timestamp, timestamp_ms
@@ -16,9 +18,10 @@ from pykstreams.state.interfaces.store import KeyValueIterator
 from pykstreams.state.interfaces.versioned_store import ResultOrder, VersionedRecord, VersionedRecordIterator
 from pykstreams.state.interfaces.window_store import WindowStoreIterator
 
-K = TypeVar("K")
-V = TypeVar("V")
-R = TypeVar("R")
+# Any where nothing says what they are, since a query does not know its store: KeyQuery[str, int]("tea") does
+K = TypeVar("K", default=Any)
+V = TypeVar("V", default=Any)
+R = TypeVar("R", default=Any)
 
 
 @dataclass(frozen=True)

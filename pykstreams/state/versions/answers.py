@@ -25,10 +25,10 @@ def version_as_of(store: VersionedKeyValueStore[K, V], key: K, as_of: int) -> Ve
 def answer(store: VersionedKeyValueStore[Any, Any], query: Query[Any]) -> object:
     """Finds one version of a key, or those of a span of time."""
     match query:
-        case VersionedKeyQuery(as_of=None):
-            return store.get(query.key)
-        case VersionedKeyQuery():
-            return version_as_of(store, query.key, query.as_of)
+        case VersionedKeyQuery(key=key, as_of=None):
+            return store.get(key)
+        case VersionedKeyQuery(key=key, as_of=int(as_of)):
+            return version_as_of(store, key, as_of)
         case MultiVersionedKeyQuery():
             return store.get(query.key, query.from_time, query.to_time, query.order)
         case _:

@@ -97,6 +97,7 @@ def test_values_differ_in_their_smallest_parts(expected: Any, found: Any, told: 
 
 def test_a_table_is_compared_by_its_last_values() -> None:
     assert_table({"a": 1, "gone": None}, {"a": 1})
+    assert_table({"a": 1, "gone": None}, {"a": 1, "gone": None, "never": None})
     lines = said(lambda: assert_table({"a": Order("Ann"), "x": Order("Eve")}, {"a": Order("Bob"), "b": Order("Bob")}))
 
     assert lines[0] == "3 of 3 rows are not as expected"
