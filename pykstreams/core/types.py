@@ -57,7 +57,10 @@ TimestampExtractor: TypeAlias = "Callable[[ConsumerRecord, int], int]"
 """(record, partition time in ms, -1 at the start) -> event time in ms; a negative one drops the record."""
 TopicNameExtractor: TypeAlias = "Callable[[K, V, RecordContext], str]"
 
-AnyPartitioner: TypeAlias = StreamPartitioner[Any, Any]
+Untold: TypeAlias = Any
+"""The type of keys and values of which nothing tells it, as of options in a variable that has no annotation."""
+
+AnyPartitioner: TypeAlias = StreamPartitioner[Untold, Untold]
 """A partitioner of which only the user knows the types, as a topology keeps many side by side."""
 
 SinkTopic: TypeAlias = "str | TopicNameExtractor[Any, Any]"

@@ -10,13 +10,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Generic, Self
+from typing import Generic, Self
 
 from typing_extensions import TypeVar
 
 from pykstreams.core.names import valid_name
 from pykstreams.core.processor import PunctuationType
-from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor, duration_ms
+from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor, Untold, duration_ms
 from pykstreams.dsl.serde_fields import SerdeField, key_serde_field, value_serde_field
 from pykstreams.dsl.user_calls import check_option
 from pykstreams.serdes.by_type import SerdeOrType
@@ -25,11 +25,10 @@ from pykstreams.state.spec import StoreSupplier
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.placement.key_placement import KeyPartitioner, placement_of
 
-# Any where nothing says what they are: options that are kept in a variable need no annotation
-K = TypeVar("K", default=Any)
-V = TypeVar("V", default=Any)
-KO = TypeVar("KO", default=Any)
-VO = TypeVar("VO", default=Any)
+K = TypeVar("K", default=Untold)
+V = TypeVar("V", default=Untold)
+KO = TypeVar("KO", default=Untold)
+VO = TypeVar("VO", default=Untold)
 
 _PARTITIONER = "topic, key, value, number of partitions"
 

@@ -42,6 +42,10 @@ class ClusterTopic(Generic[K, V]):
     def __repr__(self) -> str:
         return f"ClusterTopic({self.name!r})"
 
+    def close(self) -> None:
+        """Ends the client that writes, which an embedded cluster does for its topics; the topic itself stays."""
+        self._records.close()
+
     def produce(
         self,
         key: K | None,
@@ -82,12 +86,13 @@ class ClusterTopic(Generic[K, V]):
             return len(found) == count
 
         before = dict(self._positions)
-        self._records.read(self.name, before, has_enough, duration_ms(timeout, "timeout") / 1000)
+        waited_s = duration_ms(timeout, "timeout") / 1000
+        self._records.read(self.name, before, has_enough, waited_s)
         if len(found) < count:
             self._positions = before  # so that another call sees them, too
             shown = "".join(f"\n  {record}" for record in found) or " none"
             raise AssertionError(
-                f"topic {self.name!r} has {len(found)} further records and not {count} after {timeout}:{shown}"
+                f"topic {self.name!r} has {len(found)} further records and not {count} after {waited_s:g} s:{shown}"
             )
         return found
 
@@ -109,9 +114,10 @@ class ClusterTopic(Generic[K, V]):
             self._positions[record.partition] = record.offset + 1
             return table == wanted
 
-        self._records.read(self.name, dict(self._positions), has_enough, duration_ms(timeout, "timeout") / 1000)
+        waited_s = duration_ms(timeout, "timeout") / 1000
+        self._records.read(self.name, dict(self._positions), has_enough, waited_s)
         if table != wanted:
-            raise AssertionError(f"topic {self.name!r} has {table!r} and not {wanted!r} after {timeout}")
+            raise AssertionError(f"topic {self.name!r} has {table!r} and not {wanted!r} after {waited_s:g} s")
         return table
 
     def _decoded(self, record: ConsumerRecord) -> TestRecord[K, V]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import ExitStack
 from typing import TypeVar
 
 from pykstreams.core.clock import SystemClock
@@ -24,10 +25,21 @@ class EmbeddedCluster(mock_cluster.EmbeddedCluster):
     :param brokers: how many brokers to run; one is enough for everything but tests of leaders.
     """
 
+    def __init__(self, brokers: int = 1) -> None:
+        super().__init__(brokers)
+        self._close_topics = ExitStack()
+
     def topic(self, name: str, key: SerdeOrType[K], value: SerdeOrType[V]) -> ClusterTopic[K, V]:
         """Makes a topic for typed produce and consume."""
         self.create_topics(name)
-        return ClusterTopic(self.bootstrap_servers, name, key, value)
+        topic = ClusterTopic(self.bootstrap_servers, name, key, value)
+        self._close_topics.callback(topic.close)
+        return topic
+
+    def close(self) -> None:
+        """Stops the brokers, after the clients of its topics, and drops all records; a second call does nothing."""
+        self._close_topics.close()
+        super().close()
 
 
 class KafkaCluster:

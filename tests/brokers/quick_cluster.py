@@ -9,6 +9,7 @@ Invariant: but for that delay, this is an ``EmbeddedCluster``.
 from __future__ import annotations
 
 import ctypes
+from contextlib import ExitStack
 
 from confluent_kafka import Producer, cimpl
 
@@ -60,6 +61,7 @@ class QuickCluster(EmbeddedCluster):
         library.rd_kafka_mock_group_initial_rebalance_delay_ms(cluster, 0)
         self.bootstrap_servers = library.rd_kafka_mock_cluster_bootstraps(cluster).decode()
         self._host = Producer({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+        self._close_topics = ExitStack()
 
     def close(self) -> None:
         if self._host is not None:

@@ -19,7 +19,7 @@ from tests.docs.elsewhere import NOT_RUN, RUN_BY
 from tests.docs.pages import ROOT, Block, Page, pages
 
 PAGES = [page for page in pages() if "pykstreams " in page.text or page.commands]
-RUN = ("pykstreams ", "curl ", "cd shop && python -m pytest")
+RUN = ("pykstreams ", "curl ", "cd shop", "pip install -r requirements", "python -m pytest")
 FILES = ("settings.toml", "shop.toml", "shop.properties", "shop-stores.toml", "offsets.json", "topology.json")
 
 

@@ -41,7 +41,9 @@ def init(name: str, folder: Path | None) -> None:
 
     \b
         pykstreams init shop
-        cd shop && python -m pytest
+        cd shop
+        pip install -r requirements-dev.txt
+        python -m pytest
     """
     if not _NAME.fullmatch(name):
         raise click.BadParameter(
@@ -64,7 +66,10 @@ def init(name: str, folder: Path | None) -> None:
         ) from error
     for path in texts:
         click.echo(str(path))
-    click.echo(f"\nNext: cd {target} && python -m pytest && pykstreams run {module}.py --embedded --reload")
+    click.echo(
+        f"\nNext: cd {target} && pip install -r requirements-dev.txt && python -m pytest && "
+        f"pykstreams run {module}.py --embedded --reload"
+    )
 
 
 def _text(template: str, name: str, module: str) -> str:

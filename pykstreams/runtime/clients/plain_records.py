@@ -67,6 +67,10 @@ class PlainRecords:
         if refused:
             raise ClusterError(f"topic {record.topic!r} did not take a record: {refused[0]}")
 
+    def close(self) -> None:
+        """Ends the producer, which looks for its brokers as long as it is there; the next record has a new one."""
+        self._producer = None
+
     def read(
         self,
         topic: str,

@@ -11,17 +11,17 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from pykstreams.core.record import ValueAndTimestamp
-from pykstreams.core.types import Timestamp, timestamp_ms
+from pykstreams.core.types import Timestamp, Untold, timestamp_ms
 from pykstreams.core.windows import Windowed
 from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.store import KeyValueIterator
 from pykstreams.state.interfaces.versioned_store import ResultOrder, VersionedRecord, VersionedRecordIterator
 from pykstreams.state.interfaces.window_store import WindowStoreIterator
 
-# Any where nothing says what they are, since a query does not know its store: KeyQuery[str, int]("tea") does
-K = TypeVar("K", default=Any)
-V = TypeVar("V", default=Any)
-R = TypeVar("R", default=Any)
+# a query does not know its store: KeyQuery[str, int]("tea") tells
+K = TypeVar("K", default=Untold)
+V = TypeVar("V", default=Untold)
+R = TypeVar("R", default=Untold)
 
 
 @dataclass(frozen=True)

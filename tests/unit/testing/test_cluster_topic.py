@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from pykstreams import KafkaStreams, StreamsBuilder
+from pykstreams.core.clock import SystemClock
+from pykstreams.core.errors import ClusterError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.record import ConsumerRecord
 from pykstreams.serdes import Serdes
@@ -85,12 +88,10 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> ClusterTopic[str, int]:
 def test_records_that_do_not_come_are_told_with_those_that_did_and_can_be_read_again(
     ended: ClusterTopic[str, int],
 ) -> None:
-    with pytest.raises(
-        AssertionError, match=r"'numbers' has 2 further records and not 3 after 0:00:30:\n  TestRecord\("
-    ):
+    with pytest.raises(AssertionError, match=r"'numbers' has 2 further records and not 3 after 30 s:\n  TestRecord\("):
         ended.read_key_values(3)
     assert ended.read_key_values(2) == [("a", 1), ("a", 2)]
-    with pytest.raises(AssertionError, match=r"'numbers' has 0 further records and not 1 after 0:00:01: none"):
+    with pytest.raises(AssertionError, match=r"'numbers' has 0 further records and not 1 after 1 s: none"):
         ended.read_records(1, timeout=timedelta(seconds=1))
 
 
@@ -136,3 +137,22 @@ def test_an_application_is_tested_from_outside(embedded_cluster: EmbeddedCluster
         lines.produce("1", Order("Ann", 250))
 
         assert cents.read_key_values(1) == [("1", 250)]
+
+
+def test_clients_of_topics_end_before_the_brokers_of_an_embedded_cluster(capfd: pytest.CaptureFixture[str]) -> None:
+    """The client library says on standard error what it cannot reach."""
+    poll_of_a_client_that_reaches_nobody = Producer({"bootstrap.servers": "localhost:1", "log_level": 0}).poll
+    cluster = EmbeddedCluster()
+    topic = cluster.topic("numbers", str, int)
+    topic.produce("a", 1)
+
+    cluster.close()
+    with pytest.raises(ClusterError):
+        cluster.topics()
+    gc.collect()
+    clock = SystemClock()
+    until = clock.monotonic() + 1.5
+    while clock.monotonic() < until:  # time for whoever was left
+        poll_of_a_client_that_reaches_nobody(0.1)
+
+    assert "FAIL" not in capfd.readouterr().err
