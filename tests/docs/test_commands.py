@@ -19,7 +19,7 @@ from tests.docs.elsewhere import NOT_RUN, RUN_BY
 from tests.docs.pages import ROOT, Block, Page, pages
 
 PAGES = [page for page in pages() if "pykstreams " in page.text or page.commands]
-RUN = ("pykstreams ", "curl ", "cd shop", "pip install -r requirements", "python -m pytest")
+RUN = ("pykstreams ", "curl ", "cd shop && python -m pytest", "pip install -r shop/requirements")
 FILES = ("settings.toml", "shop.toml", "shop.properties", "shop-stores.toml", "offsets.json", "topology.json")
 
 
@@ -123,7 +123,9 @@ def test_what_is_installed_is_the_package_with_extras_that_it_has() -> None:
     wanted = {line.removeprefix("pip install ") for page in pages() for line in page.commands if "pip install" in line}
 
     for what in wanted:
-        found = re.fullmatch(r"(?:'(?:pykstreams|\.)\[([\w,]+)\]'|\.|-r requirements(?:-dev)?\.txt|pykstreams)", what)
+        found = re.fullmatch(
+            r"(?:'(?:pykstreams|\.)\[([\w,]+)\]'|\.|-r (?:shop/)?requirements(?:-dev)?\.txt|pykstreams)", what
+        )
         assert found is not None, what
         assert set((found[1] or "http").split(",")) <= set(extras), what
 

@@ -41,9 +41,8 @@ def init(name: str, folder: Path | None) -> None:
 
     \b
         pykstreams init shop
-        cd shop
-        pip install -r requirements-dev.txt
-        python -m pytest
+        pip install -r shop/requirements-dev.txt
+        cd shop && python -m pytest
     """
     if not _NAME.fullmatch(name):
         raise click.BadParameter(
