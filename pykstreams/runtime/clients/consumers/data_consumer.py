@@ -48,6 +48,7 @@ class DataConsumer:
         self._noted_ends: dict[tuple[str, int], int] = {}
         """The ends that other threads are told: the client keeps them waiting while it waits for messages."""
         self._noted_at = float("-inf")
+        self._paused: set[TopicPartition] = set()
 
     @classmethod
     def open(
@@ -81,7 +82,9 @@ class DataConsumer:
             self._starts.update({place: offset for place, offset in positions.items() if offset >= 0})
 
     def unassign(self, partitions: Collection[TopicPartition]) -> None:
-        """Stops reading partitions; what was prefetched of them is gone."""
+        """Stops reading partitions; what was prefetched of them is gone, and so is that they are paused."""
+        # the client keeps that over all assignments, and would never read them again
+        self.resume(self._paused.intersection(partitions))
         for place in partitions:
             self._positions.pop(place, None)
             self._starts.pop(place, None)
@@ -161,12 +164,15 @@ class DataConsumer:
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Goes on at an offset, ``BEGINNING`` or ``END``."""
         # seek() itself is refused (_STATE) for a partition that lost its position: give it away and take it again
+        paused = self._paused.intersection([partition])
         self.unassign([partition])
         self.assign({partition: offset})
+        self.pause(paused)
 
     def pause(self, partitions: Collection[TopicPartition]) -> None:
         """Holds partitions back; throws away what was prefetched, so it is expensive."""
         if partitions:
+            self._paused.update(partitions)
             try:
                 self._consumer.pause(without_positions(partitions))
             except KafkaException as exception:
@@ -179,6 +185,7 @@ class DataConsumer:
                 self._consumer.resume(without_positions(partitions))
             except KafkaException as exception:
                 raise cluster_error("reading paused partitions again", exception) from exception
+            self._paused.difference_update(partitions)
 
     def close(self) -> None:
         """Closes the consumer; a second call does nothing."""

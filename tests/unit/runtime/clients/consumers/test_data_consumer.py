@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.consumers.data_consumer import ENDS_AFTER_S, DataConsumer
+from pykstreams.testing import EmbeddedCluster
 from tests.unit.runtime.cluster_fakes import FakeClock
 
 LEFT = TopicPartition("left", 0)
@@ -151,3 +154,41 @@ def test_records_come_also_where_the_client_does_not_know_the_end_of_their_parti
     assert list(fetched.runs) == [LEFT]
     assert bench.consumer.lag(LEFT) is None
     assert bench.consumer.end(LEFT) == 2
+
+
+@pytest.fixture
+def reader(embedded_cluster: EmbeddedCluster) -> Iterator[DataConsumer]:
+    """One that has read a record, which is all there is, of a real client: fakes keep no pause of their own."""
+    embedded_cluster.topic(LEFT.topic, str, str).produce("a", "1", partition=LEFT.partition)
+    settings = {"bootstrap.servers": embedded_cluster.bootstrap_servers, "group.id": "any", "log_level": 0}
+    made = DataConsumer(Consumer(settings))
+    made.assign({LEFT: 0})
+    assert comes(made)
+    yield made
+    made.close()
+
+
+def comes(reader: DataConsumer) -> bool:
+    """Whether a record comes in the time in which the client has asked its broker several times."""
+    return any(reader.fetch(0.1).runs for _ in range(30))
+
+
+def test_partition_that_is_taken_up_again_is_read_also_if_it_was_paused_when_it_was_given_away(
+    reader: DataConsumer,
+) -> None:
+    reader.pause([LEFT])
+    reader.unassign([LEFT])
+
+    reader.assign({LEFT: 0})
+
+    assert comes(reader)
+
+
+def test_paused_partition_stays_so_where_it_is_read_from_another_offset(reader: DataConsumer) -> None:
+    reader.pause([LEFT])
+
+    reader.seek(LEFT, 0)
+
+    assert not comes(reader)
+    reader.resume([LEFT])
+    assert comes(reader)
