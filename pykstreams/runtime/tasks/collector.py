@@ -303,8 +303,7 @@ class RecordCollector:
 
     def _let_go(self, held: HeldChangelogs) -> None:
         self._deliver()
-        for record in held.take():
-            self.produce_when_there_is_room(*record)
+        held.let_go(self.produce_when_there_is_room)
 
     def _deliver(self) -> None:
         left = self._producer.flush(_FLUSH_S)

@@ -11,6 +11,7 @@ Invariant: when a changelog record is sent, all that was sent before the record 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from pykstreams.core.ids import TaskId
@@ -51,14 +52,16 @@ class HeldChangelogs:
 
         return write
 
-    def take(self) -> list[HeldRecord]:
-        """All that waits, each task's records in order; they wait no more."""
-        taken: list[HeldRecord] = []
+    def let_go(self, send: Callable[..., None]) -> None:
+        """Sends all that waits, each task's records in order; what raises goes on waiting, with all behind it."""
         for held in list(self._held.values()):
-            records = held.copy()
-            del held[: len(records)]
-            taken += records
-        return taken
+            sent = 0
+            try:
+                for record in held.copy():
+                    send(*record)
+                    sent += 1
+            finally:
+                del held[:sent]
 
     def forget(self, task_id: TaskId) -> None:
         """Drops what a task that closes has not committed: it is done again."""

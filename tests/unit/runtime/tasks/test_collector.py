@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import DeliveryError, StreamsError, TaskCorruptedError, TaskMigratedError
+from pykstreams.core.errors import (
+    ClusterUnavailableError,
+    DeliveryError,
+    StreamsError,
+    TaskCorruptedError,
+    TaskMigratedError,
+)
 from pykstreams.core.handlers import ErrorHandlerContext, ErrorHandlerResponse, ProductionExceptionHandler
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Counter
@@ -115,6 +121,15 @@ class NotingProducer(CapturingProducer):
     def __init__(self) -> None:
         super().__init__()
         self.flushed: list[list[str]] = []
+        self.room: int | None = None
+        """For how many records there is room; ``None``: for any number."""
+
+    def produce(self, *args: Any, **options: Any) -> None:
+        if self.room is not None:
+            if not self.room:
+                raise BufferError("queue full")
+            self.room -= 1
+        super().produce(*args, **options)
 
     def flush(self, timeout_s: float) -> int:
         self.flushed.append([record.topic for record in self.take()])
@@ -166,6 +181,21 @@ def test_what_a_task_held_when_it_closed_is_never_sent() -> None:
     collector.flush()
 
     assert producer.flushed == [[]]
+
+
+def test_held_records_for_which_there_is_no_room_are_sent_by_the_next_flush() -> None:
+    """Else the offsets would be committed, and the store would hold what its changelog has not."""
+    producer, collector, write = holding()
+    for key in (b"a", b"b", b"c"):
+        write(key, b"v", 7, ())
+    producer.room = 1
+    with pytest.raises(ClusterUnavailableError, match="the producer's queue is full"):
+        collector.flush()
+    producer.room = None
+
+    collector.flush()
+
+    assert [len(topics) for topics in producer.flushed] == [0, 1, 2]
 
 
 def test_held_records_are_not_sent_after_an_error() -> None:
