@@ -142,6 +142,7 @@ class Producer:
         self.raw = _Queue(self)
         self.failures = DeliveryFailures()
         self.transaction: Transaction | None = None
+        self.broken = False
         self._brokers = brokers
         self._worker = worker
 

@@ -142,6 +142,11 @@ class WorkerProducer:
         """How many records wait, or are on their way."""
         return len(self.raw)
 
+    @property
+    def broken(self) -> bool:
+        """Whether it can do nothing any more, and another one must be made."""
+        return self._broken
+
     def start_transactions(self, timeout_s: float) -> None:
         """Fences an earlier producer of the same transactional id, and settles the transaction that it left open.
 

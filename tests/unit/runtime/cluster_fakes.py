@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from pykstreams.core.errors import DamagedStoreError, StoreEngineError
+from pykstreams.core.errors import DamagedStoreError, StoreEngineError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Counter
 from pykstreams.runtime.clients.consumers.messages import Fetched, RecordMessage
@@ -306,12 +306,19 @@ class FakeTransactions:
         self.history: list[Any] = []
         self.fail: Exception | None = None
         self.usable = True
+        self.broken = False
 
     def start_transactions(self, timeout_s: float) -> None:
+        self._fail_once_broken()
         self.history.append("start")
 
     def begin(self) -> None:
+        self._fail_once_broken()
         self.history.append("begin")
+
+    def _fail_once_broken(self) -> None:
+        if self.broken:
+            raise TaskMigratedError("this producer cannot go on")
 
     def commit(self, offsets: Offsets, group_metadata: bytes) -> None:
         if self.fail is not None:

@@ -65,6 +65,11 @@ class Deliveries(Protocol):
 class Transactions(Protocol):
     """The methods of the producer that exactly-once calls."""
 
+    @property
+    def broken(self) -> bool:
+        """Whether it can do nothing any more, whatever it is asked."""
+        ...
+
     def start_transactions(self, timeout_s: float) -> None: ...
 
     def begin(self) -> None: ...
@@ -275,7 +280,8 @@ class ExactlyOnce(_OverSteps):
         return self._commit(tasks, {})
 
     def abort(self) -> bool:
-        usable = not self._steps.deliveries.broken and (not self._open or self._producer.abort())
+        broken = self._steps.deliveries.broken or self._producer.broken
+        usable = not broken and (not self._open or self._producer.abort())
         self._open = False
         self._waits_since = None
         self._steps.deliveries.clear()

@@ -267,6 +267,19 @@ def test_fenced_transaction_leaves_state_alone(bench: CommitBench) -> None:
     assert bench.task.history == ["prepare"]
 
 
+@pytest.mark.parametrize("step", ["prepare", "before_processing"])
+def test_producer_that_breaks_outside_of_a_transaction_is_of_no_use_either(step: str, bench: CommitBench) -> None:
+    producer = FakeTransactions()
+    commits = ExactlyOnce(bench.steps, producer, bench.clock, 10_000)
+    producer.broken = True
+
+    with pytest.raises(TaskMigratedError):
+        getattr(commits, step)()
+
+    assert not commits.abort()
+    assert producer.history == []
+
+
 def test_abort_tells_when_the_producer_is_of_no_use(bench: CommitBench) -> None:
     producer = FakeTransactions()
     producer.usable = False
