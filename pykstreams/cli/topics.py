@@ -178,20 +178,22 @@ def _sources(part: SubtopologyPlan) -> tuple[str, ...]:
 def _partitions(plan: TopologyPlan, part: SubtopologyPlan, topic: InternalTopic) -> tuple[int | None, tuple[str, ...]]:
     """Returns the partitions of a repartition topic, or the topics of which the largest has as many.
 
-    As at run time (``runtime/topics/copartitioning.py``): those of the topics with which it is joined or merged, of
-    which one that is given decides; else of what its writers read.
+    Where it is joined or merged with others, these decide; else what its writers read.
     """
+    from pykstreams.runtime.topics.copartitioning import deciding_topics
+
     if topic.partitions is not None:
         return topic.partitions, ()
-    together = next((sorted(group) for group in part.copartition_groups if topic.name in group), [topic.name])
-    internal = part.repartition_topics
-    for name in together:
-        if name not in internal:
-            return None, (name,)
-        if internal[name].partitions is not None:
-            return internal[name].partitions, ()
-    deciding = [name for name in together if internal[name].decides] or together
-    return None, tuple(dict.fromkeys(source for name in deciding for source in _writers_sources(plan, name)))
+    together = next((group for group in part.copartition_groups if topic.name in group), (topic.name,))
+    follows: list[str] = []
+    for name in deciding_topics(part, together):
+        if name not in part.repartition_topics:
+            follows.append(name)
+        elif (given := part.repartition_topics[name].partitions) is not None:
+            return given, ()
+        else:
+            follows += _writers_sources(plan, name)
+    return None, tuple(dict.fromkeys(follows))
 
 
 def _writers_sources(plan: TopologyPlan, topic: str) -> list[str]:

@@ -224,6 +224,9 @@ class Reader:
 
 
 class InputReader(Reader):
+    paused: frozenset[TopicPartition] = frozenset()
+    """None: little is read at a time."""
+
     def fetch(self, timeout: float) -> Fetched:
         found = self._next()
         return Fetched({found[0]: found[1]} if found is not None and found[1] else {})
@@ -238,10 +241,10 @@ class InputReader(Reader):
         return None
 
     def pause(self, partitions: Collection[TopicPartition]) -> None:
-        """Little is read at a time."""
+        assert not partitions
 
     def resume(self, partitions: Collection[TopicPartition]) -> None:
-        """Nothing was paused."""
+        assert not partitions
 
 
 class WholeReader(Reader):

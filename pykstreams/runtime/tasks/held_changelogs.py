@@ -52,7 +52,7 @@ class HeldChangelogs:
 
         return write
 
-    def let_go(self, send: Callable[..., None]) -> None:
+    def let_go(self, send: Callable[[str, bytes | None, bytes, int, int | None, Headers], None]) -> None:
         """Sends all that waits, each task's records in order; what raises goes on waiting, with all behind it."""
         for held in list(self._held.values()):
             sent = 0

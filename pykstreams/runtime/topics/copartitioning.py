@@ -7,7 +7,7 @@ of a cluster, or of the test driver, are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from pykstreams.core.errors import TopologyError
 from pykstreams.processors import ExpiringTable, TableSource
@@ -17,18 +17,24 @@ from pykstreams.topology.plan import ProcessorNode, SubtopologyPlan
 def enforce_copartitioning(part: SubtopologyPlan, counts: dict[str, int]) -> None:
     """Sets the partition count of the group on its repartition topics that have none of their own.
 
-    That is the number of the topics that have one, else of the topics that decide, else the largest.
-
     :param counts: partition counts by topic; those of such repartition topics are changed.
     """
     for group in part.copartition_groups:
         free = [name for name in group if _is_free(part, name)]
-        fixed = [counts[name] for name in sorted(group) if name in counts and name not in free]
-        if free:
-            deciding = [name for name in free if part.repartition_topics[name].decides]
-            known = fixed[:1] or [counts[name] for name in deciding or free if name in counts]
-            if known:  # else nothing that is read upstream exists
-                counts.update(dict.fromkeys(free, max(known)))
+        there = [name for name in group if name in counts or name in free]
+        known = [counts[name] for name in deciding_topics(part, there) if name in counts]
+        if known:  # else nothing that is read upstream exists
+            counts.update(dict.fromkeys(free, max(known)))
+
+
+def deciding_topics(part: SubtopologyPlan, group: Collection[str]) -> list[str]:
+    """Returns the topics of a group of which the largest has as many partitions as repartition topics of the group get.
+
+    That is one that has a number of its own, else those that decide, else all.
+    """
+    names = sorted(group)
+    given = [name for name in names if not _is_free(part, name)]
+    return given[:1] or [name for name in names if part.repartition_topics[name].decides] or names
 
 
 def check_copartitioning(part: SubtopologyPlan, counts: Mapping[str, int]) -> None:

@@ -27,6 +27,9 @@ SOON_S = 0.01
 class InputConsumer(Protocol):
     """The methods of the data consumer that the feed calls."""
 
+    @property
+    def paused(self) -> Collection[TopicPartition]: ...
+
     def fetch(self, timeout: float) -> Fetched: ...
 
     def seek(self, partition: TopicPartition, offset: int) -> None: ...
@@ -72,7 +75,6 @@ class Feed:
         self._pause_above = most * PAUSE_FACTOR
         self._poll_s = poll_s
         self._key_watch = key_watch
-        self._paused: set[TopicPartition] = set()
 
     def poll(self, patience_s: float, *, processes: bool = True) -> int:
         """Reads on, and returns how many messages came.
@@ -88,20 +90,17 @@ class Feed:
 
     def resume(self) -> None:
         """Reads paused partitions again that have room."""
-        if not self._paused:
-            return
         fed = self._tasks.by_partition
-        room = [
-            partition
-            for partition in self._paused
-            if (running := fed.get(partition)) is None or running.task.buffered_of(partition) <= self._resume_at
-        ]
-        self._paused.difference_update(room)
-        self._reader.resume([partition for partition in room if partition in fed])
+        self._reader.resume(
+            [
+                partition
+                for partition in self._reader.paused
+                if partition in fed and fed[partition].task.buffered_of(partition) <= self._resume_at
+            ]
+        )
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """Forgets that partitions are paused or stand still, whose task leaves."""
-        self._paused.difference_update(partitions)
+        """Forgets that partitions stand still, whose task leaves."""
         self._lost_positions.forget(partitions)
 
     def _fetch(self, patience_s: float, *, processes: bool) -> Fetched:
@@ -125,11 +124,9 @@ class Feed:
             if self._key_watch is not None:
                 self._key_watch.look(partition, messages)
             running.task.add(partition, messages)
-            if running.task.buffered_of(partition) > self._pause_above and partition not in self._paused:
+            if running.task.buffered_of(partition) > self._pause_above and partition not in self._reader.paused:
                 full.append(partition)
-        if full:
-            self._paused.update(full)
-            self._reader.pause(full)
+        self._reader.pause(full)
         for partition, end in fetched.ends.items():
             if (running := self._tasks.by_partition.get(partition)) is not None:
                 running.task.reached_end(partition, end)

@@ -391,6 +391,7 @@ class FakeReader:
     def unassign(self, partitions: Collection[TopicPartition]) -> None:
         for place in partitions:
             del self.assigned[place]
+        self.paused.difference_update(partitions)
 
     def fetch(self, timeout: float) -> Fetched:
         self.when_fetching()

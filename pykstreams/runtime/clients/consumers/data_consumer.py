@@ -48,7 +48,8 @@ class DataConsumer:
         self._noted_ends: dict[tuple[str, int], int] = {}
         """The ends that other threads are told: the client keeps them waiting while it waits for messages."""
         self._noted_at = float("-inf")
-        self._paused: set[TopicPartition] = set()
+        self.paused: set[TopicPartition] = set()
+        """The partitions that are held back."""
 
     @classmethod
     def open(
@@ -84,7 +85,7 @@ class DataConsumer:
     def unassign(self, partitions: Collection[TopicPartition]) -> None:
         """Stops reading partitions; what was prefetched of them is gone, and so is that they are paused."""
         # the client keeps that over all assignments, and would never read them again
-        self.resume(self._paused.intersection(partitions))
+        self.resume(self.paused.intersection(partitions))
         for place in partitions:
             self._positions.pop(place, None)
             self._starts.pop(place, None)
@@ -164,7 +165,7 @@ class DataConsumer:
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Goes on at an offset, ``BEGINNING`` or ``END``."""
         # seek() itself is refused (_STATE) for a partition that lost its position: give it away and take it again
-        paused = self._paused.intersection([partition])
+        paused = self.paused.intersection([partition])
         self.unassign([partition])
         self.assign({partition: offset})
         self.pause(paused)
@@ -172,7 +173,7 @@ class DataConsumer:
     def pause(self, partitions: Collection[TopicPartition]) -> None:
         """Holds partitions back; throws away what was prefetched, so it is expensive."""
         if partitions:
-            self._paused.update(partitions)
+            self.paused.update(partitions)
             try:
                 self._consumer.pause(without_positions(partitions))
             except KafkaException as exception:
@@ -185,7 +186,7 @@ class DataConsumer:
                 self._consumer.resume(without_positions(partitions))
             except KafkaException as exception:
                 raise cluster_error("reading paused partitions again", exception) from exception
-            self._paused.difference_update(partitions)
+            self.paused.difference_update(partitions)
 
     def close(self) -> None:
         """Closes the consumer; a second call does nothing."""
