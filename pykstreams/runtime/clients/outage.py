@@ -6,12 +6,17 @@ Every request of a worker that may pass is tried again until ``task.timeout.ms``
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.repeated_warnings import INTERVAL_S
 
 log = logging.getLogger(__name__)
+
+_PAUSE_S: Final = 60.0
+"""After how long without a failure the next one is a new matter, also where nobody has noted a success: what fails on
+and on is asked again after 41 s at most (``admin.py``)."""
 
 
 class Outage:
@@ -26,13 +31,15 @@ class Outage:
         self._clock = clock
         self._give_up_s = give_up_s
         self._since: float | None = None
+        self._last = 0.0
         self._say_at = 0.0
 
     def failed(self, reason: object) -> None:
-        """Notes a failure; raises ``ClusterError`` when there was no success for ``task.timeout.ms``."""
+        """Notes a failure; raises ``ClusterError`` when it has failed on and on for ``task.timeout.ms``."""
         now = self._clock.monotonic()
-        if self._since is None:
+        if self._since is None or now - self._last > _PAUSE_S:
             self._since = self._say_at = now
+        self._last = now
         lasted = now - self._since
         if lasted > self._give_up_s:
             raise ClusterError(

@@ -7,15 +7,16 @@ asked for in one request.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from pykstreams.core.clock import Clock
+from pykstreams.core.errors import ClusterUnavailableError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.positions import OffsetReader
 from pykstreams.runtime.restore.restore import ASK_S, RestorableStore, Restorer, Setback
-from pykstreams.state.interfaces.store import ChangelogRow
 
 log = logging.getLogger(__name__)
 
@@ -25,56 +26,40 @@ ROUND_S: Final = 1.0
 _FETCH_S: Final = 0.1
 
 
-class FollowedStore:
-    """A store of a standby task as the restorer gets it: it knows its position, also when it keeps rows in memory."""
-
-    __slots__ = ("_offset", "_store", "name")
-
-    def __init__(self, store: RestorableStore) -> None:
-        self._store = store
-        self._offset: int | None = None
-        self.name = store.name
-
-    def committed_offset(self) -> int | None:
-        return self._store.committed_offset() if self._offset is None else self._offset
-
-    def restore(self, rows: Sequence[ChangelogRow]) -> None:
-        self._store.restore(rows)
-
-    def commit(self, changelog_offset: int) -> None:
-        self._store.commit(changelog_offset)
-        self._offset = changelog_offset
-
-    def end_restore(self) -> None:
-        self._store.end_restore()
-
-
-class KnownOffsets:
-    """Where changelogs begin and end, asked for all of them at once."""
+class OffsetsAtOnce:
+    """An offset reader that asks once for many partitions whose offsets are wanted one task after the other."""
 
     def __init__(self, offsets: OffsetReader) -> None:
         self._offsets = offsets
         self._begins: Mapping[TopicPartition, int] = {}
         self._ends: Mapping[TopicPartition, int] = {}
 
-    def refresh(self, partitions: Collection[TopicPartition]) -> None:
-        """Asks anew."""
-        self._begins = self._offsets.beginning_offsets(partitions, timeout_s=ASK_S)
-        self._ends = self._offsets.end_offsets(partitions, timeout_s=ASK_S)
+    def ask(self, partitions: Collection[TopicPartition]) -> None:
+        """Asks for partitions, whose offsets are those of now until ``forget``."""
+        begins = self._offsets.beginning_offsets(partitions, timeout_s=ASK_S)
+        self._begins, self._ends = begins, self._offsets.end_offsets(partitions, timeout_s=ASK_S)
+
+    def forget(self) -> None:
+        """Has each partition asked for when it is wanted."""
+        self._begins, self._ends = {}, {}
 
     def beginning_offsets(
         self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
-    ) -> dict[TopicPartition, int]:
-        return {one: self._begins[one] for one in partitions}
+    ) -> Mapping[TopicPartition, int]:
+        if self._begins.keys() >= set(partitions):
+            return {one: self._begins[one] for one in partitions}
+        return self._offsets.beginning_offsets(partitions, timeout_s=timeout_s)
 
     def end_offsets(
         self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
-    ) -> dict[TopicPartition, int]:
-        return {one: self._ends[one] for one in partitions}
+    ) -> Mapping[TopicPartition, int]:
+        if self._ends.keys() >= set(partitions):
+            return {one: self._ends[one] for one in partitions}
+        return self._offsets.end_offsets(partitions, timeout_s=timeout_s)
 
 
 MakeRestorer: TypeAlias = Callable[[OffsetReader], tuple[Restorer, Callable[[], None]]]
-"""Makes a restorer over known offsets; returns what closes its consumer, too."""
+"""Makes a restorer that gets offsets from this reader; returns what closes its consumer, too."""
 
 Reached: TypeAlias = Callable[[Mapping[TopicPartition, int]], None]
 """Called with offsets of inputs: the stores of a task stand for all records before them."""
@@ -82,7 +67,7 @@ Reached: TypeAlias = Callable[[Mapping[TopicPartition, int]], None]
 
 @dataclass(slots=True)
 class _Followed:
-    stores: dict[TopicPartition, FollowedStore]
+    stores: Mapping[TopicPartition, RestorableStore]
     reached: Reached
     aim: Mapping[TopicPartition, int] | None = None
     """The committed offsets that the stores stand for when they have come to the ends of this round."""
@@ -106,9 +91,10 @@ class ChangelogRounds:
         clock: Clock,
     ) -> None:
         self._make_restorer = restorer
-        self._known = KnownOffsets(offsets)
+        self._offsets = OffsetsAtOnce(offsets)
         self._limits = limits
         self._clock = clock
+        self._unknown = RepeatedWarnings(log, clock)
         self._followed: dict[TaskId, _Followed] = {}
         self._restorer: Restorer | None = None
         self._close_restorer: Callable[[], None] = lambda: None
@@ -135,8 +121,7 @@ class ChangelogRounds:
 
         :param reached: called at the end of each round.
         """
-        followed = {place: FollowedStore(store) for place, store in stores.items()}
-        self._followed[task_id] = _Followed(followed, reached)
+        self._followed[task_id] = _Followed(stores, reached)
         self._round_at = self._clock.monotonic()
 
     def remove(self, task_id: TaskId) -> None:
@@ -153,7 +138,7 @@ class ChangelogRounds:
         if not self._followed:
             return
         if self._restorer is None:
-            self._restorer, self._close_restorer = self._make_restorer(self._known)
+            self._restorer, self._close_restorer = self._make_restorer(self._offsets)
         restorer = self._restorer
         if now >= self._round_at:
             self._round_at = now + ROUND_S
@@ -172,13 +157,20 @@ class ChangelogRounds:
     def _begin(self, restorer: Restorer) -> Iterator[Setback]:
         idle = {task_id: one for task_id, one in self._followed.items() if not restorer.is_restoring(task_id)}
         # what was committed was in the changelogs already, and so it lies before the ends that are asked for now
-        for task_id, one in idle.items():
-            one.aim = self._limits(task_id)
-        self._known.refresh({place for one in idle.values() for place in one.stores})
-        for task_id, one in idle.items():
-            if setback := restorer.add(task_id, one.stores, one.aim or {}):
-                one.aim = None
-                yield setback
+        aims = {task_id: self._limits(task_id) for task_id in idle}
+        try:
+            self._offsets.ask({place for one in idle.values() for place in one.stores})
+        except ClusterUnavailableError as error:
+            self._unknown.warn("ends", "the ends of changelogs of standby tasks are asked for again: %s", error)
+            return
+        try:
+            for task_id, one in idle.items():
+                if setback := restorer.add(task_id, one.stores, aims[task_id]):
+                    yield setback
+                else:
+                    one.aim = aims[task_id]
+        finally:
+            self._offsets.forget()
 
     def _note_ends(self, restorer: Restorer) -> None:
         for task_id, one in self._followed.items():

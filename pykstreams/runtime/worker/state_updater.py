@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeAlias
@@ -76,7 +77,7 @@ class Corrupted:
 
 
 class UpdaterEndedError(Exception):
-    """The thread has ended, which ends its worker: nothing would be opened any more."""
+    """The thread has failed, which ends its worker: nothing would be opened any more."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -85,7 +86,7 @@ class UpdaterEndedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The error that has ended the thread."""
+    """The error after which the thread opens nothing more; it closes tasks until it is stopped."""
 
     error: Exception
 
@@ -177,7 +178,7 @@ class StateUpdater:
         self._reports.take_back(task)
         if self._thread.is_alive() or not self._started:
             self._orders.put(_Close(task, leaves))
-        else:  # it failed; nothing is restored any more
+        else:  # it has ended
             self._close(task, leaves)
 
     def reports(self) -> list[Report]:
@@ -216,22 +217,36 @@ class StateUpdater:
             self._thread.join()
 
     def _run(self) -> None:
-        try:
-            self._restorer, close = self._make_restorer()
-        except Exception as error:
-            self._reports.put(None, Failed(error))
-            return
-        try:
-            while self.turn(self._restorer, self._patience()):
-                continue
-        except Exception as error:
-            self._reports.put(None, Failed(error))
-        finally:
-            self._discard_shadow()
-            for task, _ in list(self._restoring.values()):
-                self._close(task)
-            close()
-            self._metrics.close()
+        with ExitStack() as stack:  # closed from the last to the first, whatever one of them raises
+            stack.callback(self._metrics.close)
+            try:
+                self._restorer, close = self._make_restorer()
+                stack.callback(close)
+                stack.callback(self._close_restoring)
+                while self.turn(self._restorer, self._patience()):
+                    continue
+            except Exception as error:
+                self._reports.put(None, Failed(error))
+                self._only_close()
+
+    def _close_restoring(self) -> None:
+        self._discard_shadow()
+        for task, _ in list(self._restoring.values()):
+            self._close(task)
+
+    def _only_close(self) -> None:
+        """Opens nothing more, and closes what it is told to, until the end: the next owner must find folders free."""
+        while (order := self._orders.get()) is not None:
+            match order:
+                case _Open():
+                    self._waiting[order.task.id] = order
+                case _Close():
+                    try:
+                        self._close(order.task, order.leaves)
+                    except Exception:
+                        log.exception("task %s: its state was not put in order", order.task.id)
+                case Shadow():
+                    self._shadow = order
 
     def turn(self, restorer: Restorer, wait: float) -> bool:
         """Carries out the orders there are, for one of which it waits, and goes on with the rest; false at the end."""
@@ -412,9 +427,11 @@ class StateUpdater:
             log.exception("task %s: closing went wrong; its state is read again from the last commit", task.id)
             if swapped is not None:
                 self._discard_shadow()
-        match leaves:
-            case Truncated():
-                self._folders.wipe(task.id)
-            case DamagedStoreError():
-                self._folders.set_aside(task.id, leaves)
-        self._folders.unlock(task.id)
+        try:
+            match leaves:
+                case Truncated():
+                    self._folders.wipe(task.id)
+                case DamagedStoreError():
+                    self._folders.set_aside(task.id, leaves)
+        finally:
+            self._folders.unlock(task.id)

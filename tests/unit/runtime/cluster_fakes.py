@@ -449,6 +449,7 @@ class FakeRestoredStore:
 
     def commit(self, offset: int | None) -> None:
         self.commits.append(offset)
+        self.offset = self.offset if offset is None else offset
         if self.noted is not None:
             self.noted.note(self, offset)
 
@@ -465,6 +466,8 @@ class FakeChangelogs:
         self.assigned: dict[TopicPartition, int] = {}
         self.batches: list[RestoreBatch] = []
         self.fail: Exception | None = None
+        self.silent: Exception | None = None
+        """What is raised by whoever asks for offsets."""
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
         self.assigned.update(positions)
@@ -482,12 +485,18 @@ class FakeChangelogs:
     def end_offsets(
         self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
     ) -> dict[TopicPartition, int]:
+        self._answer()
         return {place: self.ends.get(place, 0) for place in partitions}
 
     def beginning_offsets(
         self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
     ) -> dict[TopicPartition, int]:
+        self._answer()
         return {place: self.begins.get(place, 0) for place in partitions}
+
+    def _answer(self) -> None:
+        if self.silent is not None:
+            raise self.silent
 
     def put(self, place: TopicPartition, *offsets: int, position: int | None = None) -> None:
         """Lets the next fetch give records of a partition, and where it stands then."""

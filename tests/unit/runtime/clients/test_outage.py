@@ -31,11 +31,31 @@ def test_outage_is_logged_at_once_once_per_interval_and_at_its_end(caplog: pytes
 def test_outage_is_an_error_after_the_task_timeout() -> None:
     clock = FakeClock()
     outage = Outage("commits of worker-1", clock, 300)
-    outage.failed("no coordinator")
-    clock.advance(301)
+    for _ in range(7):
+        outage.failed("no coordinator")
+        clock.advance(43)
 
     with pytest.raises(ClusterError, match=r"commits of worker-1 have failed for 301 s.*no coordinator; look at the"):
         outage.failed("no coordinator")
+
+
+def test_failures_that_lie_far_apart_are_no_outage_though_nobody_has_noted_a_success(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = FakeClock()
+    outage = Outage("commits of worker-1", clock, 300)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(10):
+            outage.failed("no coordinator")
+            clock.advance(90)
+
+    assert (
+        caplog.messages
+        == [
+            "commits of worker-1 fail (for 0 s so far): no coordinator; trying again for another 300 s (task.timeout.ms)"
+        ]
+        * 10
+    )
 
 
 def test_success_starts_the_time_anew() -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from pykstreams.core.errors import ClusterUnavailableError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.clients.positions import OffsetReader
-from pykstreams.runtime.restore.restore import Restorer, StateRestoreListener, Truncated
+from pykstreams.runtime.restore.restore import Remade, Restorer, StateRestoreListener, Truncated
 from pykstreams.runtime.standby.changelog_rounds import ROUND_S, ChangelogRounds
 from tests.unit.runtime.cluster_fakes import FakeChangelogs, FakeClock, FakeRestoredStore
 
@@ -160,3 +162,36 @@ def test_a_task_that_goes_before_the_end_of_a_round_stands_for_nothing_more(foll
     followed.turn()
 
     assert followed.reached == []
+
+
+def test_a_round_whose_ends_nobody_tells_is_left_out_and_nothing_is_given_up(
+    followed: Followed, caplog: pytest.LogCaptureFixture
+) -> None:
+    store: Any = FakeRestoredStore()
+    followed.limits = {ORDERS: 7}
+    followed.rounds.add(TASK, {LOG: store}, followed.reached.append)
+    followed.logs.silent = ClusterUnavailableError("no answer within 5 s")
+    for _ in range(2):
+        assert followed.turn() == []
+        followed.clock.advance(ROUND_S)
+    before = list(followed.reached)
+    followed.logs.silent = None
+    followed.turn()
+
+    assert (before, followed.reached, followed.readers) == ([], [{ORDERS: 7}], ["opened"])
+    assert caplog.messages == ["the ends of changelogs of standby tasks are asked for again: no answer within 5 s"]
+
+
+@pytest.mark.parametrize("end", [9, 4])
+def test_what_became_of_an_offset_that_is_refused_is_asked_for_anew(followed: Followed, end: int) -> None:
+    other = TaskId(0, 1)
+    followed.logs.ends[LOG] = 9
+    followed.rounds.add(TASK, {LOG: FakeRestoredStore(offset=5)}, followed.reached.append)
+    followed.turn()
+    followed.rounds.add(other, {TopicPartition(LOG.topic, 1): FakeRestoredStore()}, followed.reached.append)
+    followed.turn()
+    followed.logs.ends[LOG] = end
+    followed.logs.batches.append(RestoreBatch(out_of_range=[LOG]))
+    found = followed.turn()
+
+    assert [type(one) for one in found] == ([] if end == 9 else [Remade])

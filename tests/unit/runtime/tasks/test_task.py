@@ -422,6 +422,16 @@ def with_store(close: Callable[[], None]) -> TaskBench:
     )
 
 
+def test_store_in_memory_goes_on_after_the_changelog_offset_it_was_committed_with() -> None:
+    bench = with_store(lambda: None)
+    bench.task.close()
+    (restorable,) = bench.task.open_stores().values()
+    before = restorable.committed_offset()
+    restorable.commit(2)
+
+    assert (before, restorable.committed_offset()) == (None, 2)
+
+
 def test_released_task_closes_its_nodes_and_leaves_its_stores_with_their_rows() -> None:
     closed = []
     bench = with_store(lambda: closed.append("node"))

@@ -455,6 +455,66 @@ def test_running_task_is_closed_also_after_the_thread_has_failed(start: Callable
     assert running.history == ["open", "close"]
 
 
+def test_tasks_are_closed_that_are_let_go_while_the_thread_fails(
+    logs: FakeChangelogs, directory: StateDirectory, other: StateDirectory
+) -> None:
+    class Broken(FakeTask):
+        def open_stores(self, kept: OpenStores | None = None) -> dict[TopicPartition, Any]:
+            raise ProcessorStateError("store 'counts' cannot be opened")
+
+    let_go = threading.Event()
+    updater = StateUpdater(
+        "updater",
+        restorer=lambda: (Restorer(logs, logs, StateRestoreListener()), lambda: assert_set(let_go)),
+        directory=directory,
+        clock=SystemClock(),
+        task_timeout_ms=60_000,
+        cleanup_delay_ms=600_000,
+    )
+    updater.start()
+    running, restoring = FakeTask(TaskId(0, 2), [], {}), task(FakeRestoredStore())
+    logs.ends[LOG] = 9
+    updater.open(running, {})
+    updater.open(restoring, {})
+    updater.open(Broken(TaskId(0, 3), [], {}), {})
+    assert isinstance(reports(updater, 2)[-1], Failed)
+    never_opened = FakeTask(TaskId(0, 4), [], {})
+    updater.open(never_opened, {})
+    for one in (running, restoring, never_opened):
+        updater.close(one)
+    let_go.set()
+    updater.stop()
+
+    assert [one.history for one in (running, restoring, never_opened)] == [["open", "close"]] * 2 + [[]]
+    for number in range(1, 5):
+        other.lock(TaskId(0, number))
+
+
+def assert_set(event: threading.Event) -> None:
+    assert event.wait(PATIENCE_S)
+
+
+def test_folder_is_free_also_when_its_state_cannot_be_deleted(
+    start: Callable[..., StateUpdater],
+    logs: FakeChangelogs,
+    directory: StateDirectory,
+    other: StateDirectory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def wipe(task_id: TaskId) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(directory, "wipe", wipe)
+    logs.begins[LOG], logs.ends[LOG] = 5, 9
+    updater = start()
+    updater.open(task(FakeRestoredStore(offset=3)), {})
+    (failed,) = reports(updater)
+    updater.stop()
+
+    assert isinstance(failed, Failed)
+    other.lock(TASK)
+
+
 class StubShadow(Shadow):
     """A shadow that notes what it is told, in the history of its task."""
 
