@@ -49,13 +49,8 @@ def test_failures_that_lie_far_apart_are_no_outage_though_nobody_has_noted_a_suc
             outage.failed("no coordinator")
             clock.advance(90)
 
-    assert (
-        caplog.messages
-        == [
-            "commits of worker-1 fail (for 0 s so far): no coordinator; trying again for another 300 s (task.timeout.ms)"
-        ]
-        * 10
-    )
+    assert len(caplog.messages) == 10
+    assert all("(for 0 s so far)" in message for message in caplog.messages)
 
 
 def test_success_starts_the_time_anew() -> None:
