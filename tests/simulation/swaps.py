@@ -136,10 +136,13 @@ class Brokers:
 
 
 class Producer:
-    """A ``WorkerProducer``: records wait until they are flushed, and belong to a transaction if there is one."""
+    """A ``WorkerProducer``: records wait until they are flushed, and belong to a transaction if there is one.
 
-    def __init__(self, brokers: Brokers, worker: SimulatedWorker) -> None:
-        self.raw = _Queue(self)
+    :param slowness: decides which flushes end before brokers have taken anything; ``None``: none.
+    """
+
+    def __init__(self, brokers: Brokers, worker: SimulatedWorker, slowness: Random | None = None) -> None:
+        self.raw = _Queue(self, slowness)
         self.failures = DeliveryFailures()
         self.transaction: Transaction | None = None
         self.broken = False
@@ -171,10 +174,13 @@ class Producer:
             self._brokers.end(transaction, commit=False)
         return True
 
-    def flush(self, timeout_s: float = 0, /) -> int:
+    def discard(self) -> None:
+        """What waits is gone."""
+        self.raw.take()
+
+    def flush(self) -> None:
         for record in self.raw.take():
             self._brokers.append(record, self.transaction)
-        return 0
 
     def die(self, sent: float) -> None:
         """Of what waits a first part is sent."""
@@ -184,12 +190,16 @@ class Producer:
 
 
 class _Queue(CapturingProducer):
-    def __init__(self, producer: Producer) -> None:
+    def __init__(self, producer: Producer, slowness: Random | None) -> None:
         super().__init__()
         self._producer = producer
+        self._slowness = slowness
 
     def flush(self, timeout_s: float, /) -> int:
-        return self._producer.flush(timeout_s)
+        if self._slowness is not None and self._slowness.random() < 0.8:
+            return 1
+        self._producer.flush()
+        return 0
 
 
 class Reader:
@@ -548,7 +558,7 @@ class SimulatedWorker:
         )
 
     def _make_swap_output(self) -> tuple[Producer, RecordCollector]:
-        producer = Producer(self._brokers, self)
+        producer = Producer(self._brokers, self, self._random)
         self.producers.append(producer)
         return producer, self._collector(producer.raw)
 

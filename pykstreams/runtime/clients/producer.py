@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pykstreams.core.clock import Clock, SystemClock
-from pykstreams.core.errors import StreamsError, TaskMigratedError
+from pykstreams.core.errors import ConfigError, StreamsError, TaskMigratedError
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.metrics.built_in.clients import PRODUCER
 from pykstreams.runtime.clients import committed_offsets
@@ -37,6 +37,8 @@ _LOOK_UP_S = 1.0
 """How long is waited for an answer to who leads which partition."""
 
 _LOOK_UP_INTERVAL_S = 5.0
+
+_TRANSACTIONS_TOO_LONG: Final = "INVALID_TRANSACTION_TIMEOUT"
 
 
 class DeliveryFailures:
@@ -150,7 +152,8 @@ class WorkerProducer:
     def start_transactions(self, timeout_s: float) -> None:
         """Fences an earlier producer of the same transactional id, and settles the transaction that it left open.
 
-        ``ClusterUnavailableError`` when the cluster does not answer: call it again.
+        ``ClusterUnavailableError`` when the cluster does not answer: call it again. ``ConfigError`` when it takes no
+        transactions as long as these.
         """
         doing = "starting transactions"
         try:
@@ -158,9 +161,14 @@ class WorkerProducer:
         except KafkaException as exception:
             if is_passing(exception):
                 raise cluster_error(doing, exception) from exception
-            raise self._broken_by(doing, exception) from exception
-        except HangingCallError as error:
-            raise self._broken_by(doing, error) from error
+            error = self._broken_by(doing, exception)
+            if kafka_error(exception).name() == _TRANSACTIONS_TOO_LONG:
+                error = ConfigError(
+                    f"{error}: set producer.transaction.timeout.ms to the brokers' transaction.max.timeout.ms or less"
+                )
+            raise error from exception
+        except HangingCallError as hanging:
+            raise self._broken_by(doing, hanging) from hanging
 
     def begin(self) -> None:
         """Starts a transaction; what is sent from now on counts when it is committed."""

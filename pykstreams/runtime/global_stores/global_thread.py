@@ -239,6 +239,15 @@ class GlobalThread:
             if position >= restoring.end:
                 self._finish(left, place)
         reader.assign(positions)
+        try:
+            self._read_to_ends(reader, left)
+        except DamagedStoreError:  # the client refuses to take up what it reads already
+            reader.unassign(positions)
+            raise
+
+    def _read_to_ends(self, reader: TopicReader, left: dict[TopicPartition, _Restoring]) -> None:
+        """Reads until nothing is left."""
+        state = self._state
         began = self._clock.monotonic()
         while left and not self._stopping.is_set():
             batch = reader.fetch(_FETCH_S)

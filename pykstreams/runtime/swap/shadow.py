@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from pykstreams.core.errors import ClusterError, StreamsError
+from pykstreams.core.errors import ClusterError, ClusterUnavailableError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import OffsetReader, Offsets
 from pykstreams.runtime.swap.bootstrap import GENERATION
@@ -235,8 +235,18 @@ class Shadow:
                 count += len(rows)
                 output.poll()
                 yield True
-        output.flush()
+        while not self._is_delivered():
+            yield True
         log.info("task %s: its next state differs by %d rows", self.task_id, count)
+
+    def _is_delivered(self) -> bool:
+        """Waits a moment for what was written; what is not delivered in its time is an error by itself."""
+        try:
+            self._parts.output.flush()
+        except ClusterUnavailableError as error:
+            log.info("task %s: its next state is not written yet: %s", self.task_id, error)
+            return False
+        return True
 
     def _let_go(self) -> None:
         self._inputs.close()

@@ -35,6 +35,8 @@ class SwapProducer(Protocol):
 
     def abort(self) -> bool: ...
 
+    def discard(self) -> None: ...
+
 
 class SwapCollector(Protocol):
     """The methods of a collector that swaps call."""
@@ -63,7 +65,11 @@ class SwapOutput:
         if self._made is None:
             producer, collector = self._make()
             producer.failures.handler = collector.delivery_failed
-            producer.start_transactions(_START_S)
+            try:
+                producer.start_transactions(_START_S)
+            except StreamsError:
+                producer.discard()
+                raise
             self._made = producer, collector
         self._made[0].begin()
 
@@ -76,7 +82,10 @@ class SwapOutput:
         self._open[1].poll()
 
     def flush(self) -> None:
-        """Waits until everything is delivered; raises the error for what was not."""
+        """Waits until everything is delivered; raises the error for what was not.
+
+        ``ClusterUnavailableError`` when some of it is still on its way: call it again.
+        """
         self._open[1].flush()
 
     def commit(self, offsets: Offsets, group_metadata: bytes) -> None:
@@ -88,9 +97,15 @@ class SwapOutput:
 
     def abort(self) -> None:
         """Aborts the transaction; what is made next does not wait for it."""
+        if self._made is not None:
+            self._made[0].abort()
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the producer; waits for nothing."""
         made, self._made = self._made, None
         if made is not None:
-            made[0].abort()
+            made[0].discard()
 
     @property
     def _open(self) -> tuple[SwapProducer, SwapCollector]:

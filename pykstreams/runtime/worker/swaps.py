@@ -114,6 +114,10 @@ class Swaps:
         log.info("task %s is held while its next state comes to where it is", task_id)
         return live
 
+    def close(self) -> None:
+        """Lets go of the producer; shadows are closed with their tasks."""
+        self._output.close()
+
     def _begin(self, generation: Generation) -> None:
         due = [one for one in self._tasks.running.values() if generation.is_due(one.task.id, _generation_of(one.task))]
         generation.report(self._worker, frozenset(one.task.id for one in due))

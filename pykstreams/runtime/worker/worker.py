@@ -278,7 +278,7 @@ class Worker:
             # one transaction holds the work of all tasks
             committing = self._tasks.running.values() if self._exactly_once else going
             try:
-                if not self._parts.output.commits.commit_last(self._settling.wait(committing)):
+                if not self._commits_in_time(self._parts.output.commits.commit_last, committing):
                     raise ClusterUnavailableError("the brokers do not answer; their last records are processed again")
             except (TaskMigratedError, TaskCorruptedError, ClusterUnavailableError, StoreEngineError) as error:
                 log.warning("tasks that leave could not be committed: %s", error)
@@ -407,13 +407,23 @@ class Worker:
         else:
             self._schedule.waits()
 
+    def _commits_in_time(self, commit: Callable[[Collection[Running]], bool], tasks: Collection[Running]) -> bool:
+        """Commits tasks of which some are about to go; false when brokers did not take it in all the time there is."""
+        settled = self._settling.wait(tasks)
+        deadline = self._clock.monotonic() + LAST_COMMIT_S
+        while not commit(settled):
+            if self._clock.monotonic() > deadline:
+                return False
+            self._parts.woken.wait(SOON_S)
+        return True
+
     def _adapt(self, layout: TopicLayout) -> None:
         """Has tasks whose inputs have changed begin again with the new ones, from a commit if there can be one."""
         changed = self._tasks.changed_by(layout.inputs)
         try:
             if changed:
                 log.info("tasks %s read other partitions from now on", ", ".join(map(str, sorted(changed))))
-                if not self._parts.output.commits.commit(self._settling.wait(self._tasks.running.values())):
+                if not self._commits_in_time(self._parts.output.commits.commit, self._tasks.running.values()):
                     self._start_over(None)
         finally:
             self._layout = layout
@@ -495,6 +505,7 @@ class Worker:
             "tasks": self._tasks.drop_all,
             "the watch over topics": (lambda: None) if watch is None else watch.stop,
             "the thread of state": parts.updater.stop,
+            "the producer of swaps": (lambda: None) if parts.swaps is None else parts.swaps.close,
             "the producer": parts.output.close,
             "the membership of the group": lambda: parts.membership.close(self._life.leaves),
             "the consumer": parts.reader.close,

@@ -338,9 +338,11 @@ class FakeDeliveries:
         self.flushed = 0
         self.cleared = 0
         self.fail: Exception | None = None
+        self.when_flushed: Callable[[], None] = lambda: None
 
     def flush(self) -> None:
         self.flushed += 1
+        self.when_flushed()
         if self.fail is not None:
             raise self.fail
 

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import ClusterMetadata
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
+from pykstreams.core.errors import ClusterError, ClusterUnavailableError, ConfigError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients import bounded, committed_offsets
 from pykstreams.runtime.clients import producer as module
@@ -132,6 +132,15 @@ def test_transactional_id_that_is_refused_ends_the_application(bench: ProducerBe
         bench.producer.start_transactions(1)
 
     assert not isinstance(raised.value, ClusterUnavailableError)
+
+
+def test_transactions_that_are_longer_than_the_brokers_allow_end_the_application_and_the_setting_is_named(
+    bench: ProducerBench,
+) -> None:
+    bench.client.answers["init"] = [failure(KafkaError.INVALID_TRANSACTION_TIMEOUT, fatal=True)]
+
+    with pytest.raises(ConfigError, match=r"producer\.transaction\.timeout\.ms .* transaction\.max\.timeout\.ms"):
+        bench.producer.start_transactions(1)
 
 
 def test_step_that_may_pass_is_tried_again(bench: ProducerBench) -> None:

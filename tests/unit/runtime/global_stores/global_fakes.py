@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pykstreams import Processor, Serdes, StreamsBuilder
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import StreamsError
+from pykstreams.core.errors import ClusterError, StreamsError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.record import Record
@@ -66,6 +66,8 @@ class FakeGlobalTopics:
             assert self._changed.wait_for(lambda: self._idle > seen + 1, PATIENCE_S)
 
     def assign(self, positions: Mapping[TopicPartition, int]) -> None:
+        if self.assigned.keys() & positions.keys():
+            raise ClusterError("taking partitions up failed: they are assigned already (_CONFLICT)")
         self.assigned.update(positions)
         self._positions.update(positions)
 
@@ -86,6 +88,7 @@ class FakeGlobalTopics:
 
     def close(self) -> None:
         self.closed = True
+        self.unassign([*self.assigned])
 
     def end_offsets(
         self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None

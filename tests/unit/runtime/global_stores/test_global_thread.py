@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from pykstreams import StreamsBuilder
-from pykstreams.core.errors import ClusterUnavailableError, DiskFullError, StateStoreMigratedError, StreamsError
+from pykstreams.core.errors import (
+    ClusterUnavailableError,
+    DamagedStoreError,
+    DiskFullError,
+    StateStoreMigratedError,
+    StreamsError,
+)
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.global_stores import global_thread
 from pykstreams.runtime.restore.restore import StateRestoreListener
@@ -63,6 +69,25 @@ def test_topics_without_a_record_are_ready_at_once(make: Callable[..., Bench]) -
     assert bench.rows() == {}
 
 
+def test_stores_that_turn_out_to_be_damaged_while_they_are_read_are_read_once_more(
+    topics: FakeGlobalTopics, make: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics.add("table", "a", "1")
+    bench = make()
+    restore = bench.state.restore
+    damages = [DamagedStoreError("store 'rows' cannot be written", store="rows")]
+
+    def restore_later(messages: Sequence[Any]) -> None:
+        if damages:
+            raise damages.pop()
+        restore(messages)
+
+    monkeypatch.setattr(bench.state, "restore", restore_later)
+
+    assert bench.thread.start()
+    assert bench.rows() == {"a": "1"}
+
+
 def test_records_that_come_later_change_the_store(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
     topics.add("table", "a", "1")
     bench = make()
@@ -91,7 +116,9 @@ def test_restart_goes_on_where_it_was(topics: FakeGlobalTopics, make: Callable[.
 
 def test_stores_in_memory_are_read_anew_at_each_start(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
     topics.add("feed", "a", "x")
-    make(user_store(in_memory=True)).thread.start()
+    first = make(user_store(in_memory=True))
+    first.thread.start()
+    first.thread.stop()
     second = make(user_store(in_memory=True))
     second.thread.start()
 

@@ -123,6 +123,8 @@ class NotingProducer(CapturingProducer):
         self.flushed: list[list[str]] = []
         self.room: int | None = None
         """For how many records there is room; ``None``: for any number."""
+        self.left = 0
+        """How many records a flush leaves undelivered."""
 
     def produce(self, *args: Any, **options: Any) -> None:
         if self.room is not None:
@@ -133,7 +135,7 @@ class NotingProducer(CapturingProducer):
 
     def flush(self, timeout_s: float) -> int:
         self.flushed.append([record.topic for record in self.take()])
-        return 0
+        return self.left
 
 
 def holding() -> tuple[NotingProducer, RecordCollector, ChangelogWriter]:
@@ -172,6 +174,20 @@ def test_much_that_is_held_is_sent_between_two_records_already() -> None:
 
     assert producer.flushed == [["out"]]
     assert [record.topic for record in producer.take()] == ["log"] * MOST_HELD
+
+
+def test_much_that_is_held_waits_on_where_brokers_take_nothing_for_the_moment() -> None:
+    """Else all tasks of the worker would begin again at their last commit."""
+    producer, collector, write = holding()
+    for _ in range(MOST_HELD):
+        write(b"k", b"v", 7, ())
+    producer.left = 1
+    collector.poll()
+    before = producer.take()
+    producer.left = 0
+    collector.poll()
+
+    assert (len(before), len(producer.take())) == (0, MOST_HELD)
 
 
 def test_what_a_task_held_when_it_closed_is_never_sent() -> None:

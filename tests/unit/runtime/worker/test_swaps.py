@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from pykstreams.core.errors import BootstrapError, ClusterError, StreamsError, TaskMigratedError
+from pykstreams.core.errors import (
+    BootstrapError,
+    ClusterError,
+    ClusterUnavailableError,
+    StreamsError,
+    TaskMigratedError,
+)
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.consumers.messages import RecordMessage
 from pykstreams.runtime.clients.errors import ClientError
@@ -273,6 +279,9 @@ class FakeProducer:
         self.history.append("abort")
         return True
 
+    def discard(self) -> None:
+        self.history.append("discard")
+
 
 class FakeCollector:
     def delivery_failed(self, error: ClientError | None, message: RecordMessage) -> None:
@@ -303,12 +312,28 @@ def test_a_producer_serves_until_a_transaction_is_given_up() -> None:
     output.begin()
     output.abort()
     output.begin()
+    output.commit({}, b"")
+    for _ in range(2):
+        output.close()
 
     assert [one.history for one in made] == [
-        ["start", "begin", "commit", "begin", "commit", "begin", "abort"],
-        ["start", "begin"],
+        ["start", "begin", "commit", "begin", "commit", "begin", "abort", "discard"],
+        ["start", "begin", "commit", "discard"],
     ]
     assert made[0].failures.handler is not None
+
+
+def test_a_producer_that_cannot_start_is_let_go() -> None:
+    class Away(FakeProducer):
+        def start_transactions(self, timeout_s: float) -> None:
+            raise ClusterUnavailableError("no coordinator")
+
+    producer = Away()
+    output = SwapOutput(lambda: (producer, FakeCollector()))
+    with pytest.raises(ClusterUnavailableError):
+        output.begin()
+
+    assert producer.history == ["discard"]
 
 
 def test_nothing_is_written_outside_of_a_transaction() -> None:

@@ -182,6 +182,31 @@ def test_revoked_task_is_committed_inside_the_rebalance_and_then_closed(bench: W
     assert bench.reader.assigned == {P1: BEGINNING}
 
 
+def test_revoked_task_is_committed_also_when_brokers_do_not_take_it_at_once(bench: WorkerBench) -> None:
+    bench.assign(ONE, TWO)
+    bench.feed(P0, 0)
+    bench.membership.busy = 2
+    bench.membership.changes += [[ONE], bench.assignment(TWO)]
+    bench.worker.step()
+
+    assert bench.membership.offsets == {P0: (1, "m1")}
+    assert bench.updater.closed == [(ONE, None)]
+
+
+def test_revoked_task_leaves_without_a_commit_where_brokers_take_nothing(
+    bench: WorkerBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.assign(ONE, TWO)
+    bench.feed(P0, 0)
+    bench.deliveries.fail = ClusterUnavailableError("1 record was not delivered within 2 s")
+    bench.deliveries.when_flushed = lambda: bench.clock.advance(2)
+    bench.membership.changes += [[ONE], bench.assignment(TWO)]
+    bench.worker.step()
+
+    assert bench.membership.offsets == {}
+    assert "tasks that leave could not be committed: the brokers do not answer" in caplog.text
+
+
 def test_records_of_a_task_that_left_are_ignored(bench: WorkerBench) -> None:
     bench.assign(ONE)
     bench.membership.changes += [[ONE], bench.assignment()]
@@ -795,6 +820,7 @@ def test_records_of_tasks_that_leave_without_a_commit_are_not_sent_any_more(benc
     bench.feed(P0, 0)
     bench.output.holds_records = True
     bench.deliveries.fail = ClusterUnavailableError("1 records were not delivered within 5 s")
+    bench.deliveries.when_flushed = lambda: bench.clock.advance(5)
     bench.membership.changes.append({ONE})
     bench.worker.step()
 
