@@ -41,7 +41,7 @@ class Membership(Protocol):
     def start(self, layout: TopicLayout, on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
         """Joins those that share the tasks of these topics.
 
-        ``on_revoked`` runs inside ``poll`` and must be quick: commit and suspend, close nothing.
+        ``on_revoked`` runs inside ``poll``, while heartbeats go on: it commits and suspends, and closes nothing.
         """
         ...
 
@@ -54,7 +54,7 @@ class Membership(Protocol):
         ...
 
     def ack(self, change: Assignment | Lost) -> None:
-        """Confirms that the worker acts on what ``poll`` returned; until then no commit counts."""
+        """Notes that the worker has done what ``poll`` returned: it joins anew, or tells the group what it has."""
         ...
 
     def may_commit(self) -> bool:

@@ -11,7 +11,7 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.consumers.lost_positions import LostPositions
-from pykstreams.runtime.clients.consumers.messages import Fetched
+from pykstreams.runtime.clients.consumers.messages import HELD_UP, Fetched
 from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.worker.task_manager import TaskManager
 
@@ -131,7 +131,7 @@ class Feed:
             if (running := self._tasks.by_partition.get(partition)) is not None:
                 running.task.reached_end(partition, end)
         for what, reason in fetched.held_up.items():
-            self._warnings.warn(what, "reading %s is held up: %s; the client tries again by itself", what, reason)
+            self._warnings.warn(what, HELD_UP, what, reason)
         self._lost_positions.read(fetched.runs)
         self._lost_positions.read(fetched.ends)
         for partition in fetched.lost_position:

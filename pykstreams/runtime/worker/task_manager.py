@@ -157,9 +157,9 @@ class TaskManager:
                 case Failed(error):
                     raise UpdaterEndedError(error)
                 case Corrupted(task_id):
-                    self._opening.pop(task_id, None)
+                    self._closed_while_opening(task_id)
                 case Damaged(task_id, error):
-                    opened = self._opening.pop(task_id, None)
+                    opened = self._closed_while_opening(task_id)
                     is_restored = opened is not None and opened.task.restorable(error) is not None
                     self._aside.add(task_id, error, is_restored=is_restored)
                 case Restored(task_id, changelogs):
@@ -191,6 +191,7 @@ class TaskManager:
         """Closes a task that is held; it is opened anew, with the state of its shadow if there is one."""
         one = self._held.pop(task_id, None)
         if one is not None:
+            self._on_change(-1)
             self._updater.close(one.task, swapped)
 
     def drop(self, tasks: Iterable[TaskId]) -> None:
@@ -228,6 +229,12 @@ class TaskManager:
         for _ in found:
             self._on_change(-1)
         return found
+
+    def _closed_while_opening(self, task_id: TaskId) -> _Opening | None:
+        opened = self._opening.pop(task_id, None)
+        if opened is not None:
+            self._on_change(-1)
+        return opened
 
     def drop_all(self) -> None:
         """Lets go of all tasks without a commit."""

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from confluent_kafka import Consumer, KafkaError, Message
 
@@ -47,6 +47,10 @@ class RecordMessage(Protocol):
     def value(self) -> bytes | None: ...
 
     def headers(self) -> list[tuple[str, bytes | None]] | None: ...
+
+
+HELD_UP: Final = "reading %s is held up: %s; the client tries again by itself"
+"""What is said of a partition, and why."""
 
 
 @dataclass(slots=True)

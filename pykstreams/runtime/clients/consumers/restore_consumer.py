@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaException
 
+from pykstreams.core.clock import SystemClock
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.bounded import close_in_time
 from pykstreams.runtime.clients.consumers.messages import (
+    HELD_UP,
     Fetched,
     RecordMessage,
     by_partition,
@@ -48,6 +51,7 @@ class RestoreConsumer:
         self._consumer = consumer
         self._known: set[str] = set()
         self._topics: set[str] = set()
+        self._warnings = RepeatedWarnings(log, SystemClock())
 
     @classmethod
     def open(
@@ -124,6 +128,8 @@ class RestoreConsumer:
             batch.positions |= fetched.ends
             batch.at_end += fetched.ends
             batch.out_of_range += fetched.lost_position
+            for what, reason in fetched.held_up.items():
+                self._warnings.warn(what, HELD_UP, what, reason)
         only_topic = next(iter(self._topics)) if len(self._topics) == 1 else None
         for (topic, partition), run in by_partition(messages, only_topic).items():
             place = TopicPartition(topic, partition)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
@@ -190,6 +190,26 @@ def test_restore_consumer_goes_on_when_topics_cannot_be_looked_up(caplog: pytest
 
     assert asked.calls == ["look up names", "assign ['orders', 'names']"]
     assert "where names is was not found out yet: " in caplog.text
+
+
+def test_restore_consumer_says_what_holds_a_topic_up_once_per_interval(caplog: pytest.LogCaptureFixture) -> None:
+    def held_up() -> Message:
+        return Message(topic="log", partition=2, error=KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, "no such topic"))
+
+    class Reading(Asked):
+        def poll(self, timeout: float) -> Message:
+            return held_up()
+
+        def consume(self, count: int, timeout: float) -> list[Message]:
+            return [held_up()]
+
+    restore = RestoreConsumer(cast("Consumer", Reading()))
+    for _ in range(3):
+        assert restore.fetch(0).runs == {}
+
+    assert caplog.messages == [
+        "reading log-2 is held up: no such topic (UNKNOWN_TOPIC_OR_PART); the client tries again by itself"
+    ]
 
 
 def test_ends_are_asked_for_in_one_batch(config: StreamsConfig) -> None:

@@ -26,9 +26,10 @@ from pykstreams.runtime.clients.positions import BEGINNING
 from pykstreams.runtime.key_places.key_watch import KeyWatch
 from pykstreams.runtime.membership.membership import Lost
 from pykstreams.runtime.membership.session_times import SessionTimes
+from pykstreams.runtime.restore.restore import Damaged
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.worker import work_summary
-from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Restored
+from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored
 from pykstreams.runtime.worker.turns import LOOK_EVERY
 from tests.unit.runtime.cluster_fakes import FakeTask, Message, fetched
 from tests.unit.runtime.worker.worker_bench import (
@@ -250,6 +251,25 @@ def test_corrupted_task_is_taken_up_again_and_its_neighbour_stays(bench: WorkerB
 
     assert bench.updater.closed == [(ONE, None)]
     assert TWO in bench.tasks.running
+
+
+@pytest.mark.parametrize("report", [Corrupted(ONE), Damaged(ONE, StoreEngineError("bad block", task_id=ONE))])
+def test_task_that_closes_while_it_is_opened_is_counted_as_one_that_goes(bench: WorkerBench, report: Report) -> None:
+    bench.updater.hold = True
+    bench.assign(ONE)
+    bench.updater.pending.append(report)
+    bench.tasks.poll()
+    bench.tasks.drop_all()
+
+    assert sum(bench.changes) == 0
+
+
+def test_task_that_is_swapped_is_counted_as_one_that_goes(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    bench.tasks.hold(ONE)
+    bench.tasks.close_held(ONE, None)
+
+    assert bench.changes == [1, -1]
 
 
 def test_topic_that_was_deleted_ends_the_worker(bench: WorkerBench) -> None:

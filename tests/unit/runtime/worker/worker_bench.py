@@ -139,6 +139,8 @@ class WorkerBench:
         self.deliveries = FakeDeliveries()
         self.layout = TopicLayout({"orders": 2}, dict(INPUTS))
         self.made: list[FakeTask] = []
+        self.changes: list[int] = []
+        """1 for each task that was made, -1 for each that was let go of."""
         self.interrupted: list[bool] = []
         """Of each task that was made: whether its last worker has died."""
         self.states: list[bool] = []
@@ -170,6 +172,7 @@ class WorkerBench:
             before_start=self._before_start,
             aside=TasksAside(self.clock, lambda _: self.room),
             note_of=note_of if self.notes else lambda _: None,
+            on_change=self.changes.append,
         )
         self.worker = Worker(
             "worker",
