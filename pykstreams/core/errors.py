@@ -146,7 +146,8 @@ class TaskCorruptedError(StreamsError):
 
     def __init__(self, corrupted_tasks: Iterable[TaskId]) -> None:
         self.corrupted_tasks = frozenset(corrupted_tasks)
-        super().__init__(f"tasks {sorted(map(str, self.corrupted_tasks))} are corrupted and must be rebuilt")
+        names = ", ".join(sorted(map(str, self.corrupted_tasks)))
+        super().__init__(f"the state of tasks {names} holds what was not committed, and is rebuilt from its changelogs")
 
 
 class TaskMigratedError(StreamsError):

@@ -16,10 +16,28 @@ from pykstreams.core.ids import TaskId
 from tests.brokers.brokers import create_topic
 from tests.brokers.producers import producer_in_order
 from tests.brokers.records import records_of
+from tests.integration.workers import Workers
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
+
+
+NUMBERS = '''
+    """Copies records of two topics whose values are numbers."""
+
+    from pykstreams import Consumed, LogAndContinueExceptionHandler, Produced, Serdes, StreamsBuilder
+
+    config = {"deserialization.exception.handler": LogAndContinueExceptionHandler}
+
+    def build(config):
+        prefix = config["app.prefix"]
+        builder = StreamsBuilder()
+        given = Consumed(key_serde=Serdes.string(), value_serde=Serdes.long())
+        numbers = builder.stream(f"{prefix}-in", given).merge(builder.stream(f"{prefix}-more", given))
+        numbers.to(f"{prefix}-out", Produced(key_serde=Serdes.string(), value_serde=Serdes.long()))
+        return builder.build()
+'''
 
 
 class Letters:
@@ -146,3 +164,27 @@ def test_letters_go_elsewhere_when_they_are_told_to(letters: Letters) -> None:
     assert code == 2
     assert "topic 'missing', to which letters of" in said
     assert letters.run("list", "missing")[0] == 2
+
+
+def test_records_that_cannot_be_decoded_send_no_task_back_under_exactly_once(
+    bootstrap_servers: str, make_name: Callable[[str], str], tmp_path: Path
+) -> None:
+    """Of several inputs the first record is decoded when it is fed, before anything else is done after a commit."""
+    name = make_name("decoded")
+    for suffix in ("in", "more", "out", "dead"):
+        create_topic(bootstrap_servers, f"{name}-{suffix}", partitions=1)
+    settings = (
+        f"errors.dead.letter.queue.topic.name={name}-dead",
+        "processing.guarantee=exactly_once_v2",
+        "commit.interval.ms=1",
+    )
+    app = Workers(bootstrap_servers, name, tmp_path, NUMBERS, 1, settings)
+    try:
+        app.send(("in", "a", f"{number:8}" if number % 2 else "no number") for number in range(10_000))
+        app.start_all(["one"], 1)
+        app.wait("all are letters", lambda: len(records_of(bootstrap_servers, [f"{name}-dead"])) == 5_000)
+        app.stop("one")
+    finally:
+        app.end()
+
+    assert "taken up again from their last commit" not in app.log("one")

@@ -343,6 +343,7 @@ class ClusterAdmin:
                     if not is_passing(exception) and code not in passes:
                         raise cluster_error(doing(one), exception) from exception
                     failure = cluster_error(doing(one), exception)
+                    failure.__cause__ = exception
                 except TimeoutError:
                     failure = ClusterUnavailableError(f"{doing(one)} took longer than {patience_s:g} s")
                 else:

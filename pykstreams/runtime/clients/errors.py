@@ -20,7 +20,7 @@ from typing import Final, Protocol, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException
 
-from pykstreams.core.errors import ClusterError, ClusterUnavailableError, StreamsError, TaskMigratedError
+from pykstreams.core.errors import ClusterError, ClusterUnavailableError, DeliveryError, StreamsError, TaskMigratedError
 
 
 class Meaning(Enum):
@@ -148,6 +148,8 @@ _REFUSED = frozenset(
 )
 """Errors about which no handler is asked, among others (``RecordCollectorImpl.isFatalException``, 4.3.1)."""
 
+_UNKNOWN_TOPIC = frozenset({"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_ID", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"})
+
 _MEANINGS = {
     **dict.fromkeys(_PASSING, Meaning.PASSING),
     **dict.fromkeys(_FENCED, Meaning.FENCED),
@@ -214,6 +216,18 @@ def cluster_error(doing: str, exception: KafkaException) -> ClusterError:
     error = kafka_error(exception)
     kind = ClusterUnavailableError if is_passing(exception) else ClusterError
     return kind(f"{doing} failed: {error.str()} ({error.name()})")
+
+
+def is_of_unknown_topic(error: BaseException) -> bool:
+    """Whether an error of ours came from brokers, or a client, that know nothing of a topic or partition."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, DeliveryError) and cause.name in _UNKNOWN_TOPIC:
+            return True
+        if isinstance(cause, KafkaException) and kafka_error(cause).name() in _UNKNOWN_TOPIC:
+            return True
+        cause = cause.__cause__
+    return False
 
 
 def transaction_error(doing: str, exception: KafkaException) -> StreamsError:

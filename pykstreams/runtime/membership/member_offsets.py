@@ -6,12 +6,15 @@ import logging
 from collections.abc import Collection
 from typing import Protocol
 
+from pykstreams.core.clock import SystemClock
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.repeated_warnings import OncePerInterval
 from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings, MemberOf
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.positions import Offsets
 
 log = logging.getLogger(__name__)
+log.addFilter(OncePerInterval(SystemClock()))  # a commit that is refused comes again in the next turn of the worker
 
 
 class OffsetRequests(Protocol):

@@ -48,6 +48,17 @@ class TopicWatch:
         if self._failure is not None:
             raise self._failure
 
+    def missing(self) -> MissingSourceTopicError | MissingInternalTopicsError | None:
+        """What is missing now, for a worker that ends because brokers do not know a topic any more."""
+        if self._failure is None:
+            try:
+                self._look()
+            except (MissingSourceTopicError, MissingInternalTopicsError) as error:
+                return error
+            except ClusterError as error:
+                log.debug("whether topics are missing is not known: %s", error)
+        return self._failure
+
     def look(self) -> float:
         """Asks once; returns the seconds until the next time."""
         try:

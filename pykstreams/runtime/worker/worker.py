@@ -26,6 +26,7 @@ from pykstreams.core.errors import (
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.consumers.lost_positions import LostPositions
+from pykstreams.runtime.clients.errors import is_of_unknown_topic
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.key_places.key_watch import KeyWatch
@@ -242,11 +243,18 @@ class Worker:
             while not self._life.stops:
                 self.step()
             self._commit_for_the_last_time()
-        except BaseException:
+        except BaseException as error:
             self._parts.output.commits.abort()
+            if (missing := self._missing_topic(error)) is not None:
+                raise missing from error
             raise
         finally:
             self._close()
+
+    def _missing_topic(self, error: BaseException) -> Exception | None:
+        """What a worker ends of where brokers do not know a topic: reading does not notice at once that it is gone."""
+        watch = self._parts.topic_watch
+        return watch.missing() if watch is not None and is_of_unknown_topic(error) else None
 
     def step(self) -> None:
         """One turn; raises what cannot be mended."""
@@ -254,7 +262,7 @@ class Worker:
         try:
             self._turn()
         except UpdaterEndedError as error:
-            raise error.cause from None
+            raise error.cause from error.cause.__cause__
         except TaskMigratedError as error:
             log.warning("%s; its tasks are taken up again from their last commit", error)
             self._start_over(None)
@@ -313,6 +321,7 @@ class Worker:
         if parts.swaps is not None and self._life.is_assigned and works:
             parts.swaps.poll()
         self._report_running()
+        parts.output.commits.before_processing()  # records are decoded as they are fed, which may send dead letters
         began = self._clock.monotonic()
         polled = self._feed.poll(self._patience(), processes=works)
         self._metrics.polled(self._clock.monotonic() - began, polled)
@@ -347,7 +356,6 @@ class Worker:
 
     def _work(self) -> bool:
         """Lets tasks process and punctuate; true when one of them wants a commit."""
-        self._parts.output.commits.before_processing()
         self._empty_cache()
         began = self._clock.monotonic()
         processed = self._turns.process(self._tasks.running.values())
@@ -409,6 +417,7 @@ class Worker:
 
     def _commits_in_time(self, commit: Callable[[Collection[Running]], bool], tasks: Collection[Running]) -> bool:
         """Commits tasks of which some are about to go; false when brokers did not take it in all the time there is."""
+        self._parts.output.commits.before_processing()  # what is in flight may be sent when it has finished
         settled = self._settling.wait(tasks)
         deadline = self._clock.monotonic() + LAST_COMMIT_S
         while not commit(settled):
@@ -494,9 +503,10 @@ class Worker:
         if not self._standing.is_member():
             self._standing.holds_up_work()
             return False
-        return parts.membership.may_commit() and parts.output.commits.commit_last(
-            self._settling.wait(self._tasks.running.values())
-        )
+        if not parts.membership.may_commit():
+            return False
+        parts.output.commits.before_processing()
+        return parts.output.commits.commit_last(self._settling.wait(self._tasks.running.values()))
 
     def _close(self) -> None:
         parts = self._parts

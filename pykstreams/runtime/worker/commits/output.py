@@ -104,6 +104,8 @@ class WorkerOutput:
 
     def close(self) -> None:
         """Waits for deliveries, but not for ever: what is not delivered was not committed, and is processed again."""
-        if left := self._producer.flush(_LAST_FLUSH_S):
-            log.warning("%d records were not delivered within %g s; they are processed again", left, _LAST_FLUSH_S)
-        self._producer.discard()
+        try:
+            if not self._producer.broken and (left := self._producer.flush(_LAST_FLUSH_S)):
+                log.warning("%d records were not delivered within %g s; they are processed again", left, _LAST_FLUSH_S)
+        finally:
+            self._producer.discard()

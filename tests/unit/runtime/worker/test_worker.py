@@ -6,11 +6,14 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from pykstreams.core.errors import (
     ClusterError,
     ClusterUnavailableError,
     ConfigError,
+    DeliveryError,
+    MissingInternalTopicsError,
     MissingSourceTopicError,
     ProcessingError,
     StoreEngineError,
@@ -281,6 +284,60 @@ def test_topic_that_was_deleted_ends_the_worker(bench: WorkerBench) -> None:
 
     with pytest.raises(MissingSourceTopicError):
         bench.worker.step()
+
+
+def test_transaction_has_begun_when_records_are_fed_for_decoding_them_may_send_dead_letters(
+    bench: WorkerBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.assign(ONE)
+    calls: list[str] = []
+    monkeypatch.setattr(bench.output.commits, "before_processing", lambda: calls.append("begin"))
+    bench.reader.when_fetching = lambda: calls.append("feed")
+    bench.feed(P0, 0)
+
+    assert calls == ["begin", "feed"]
+
+
+def test_transaction_has_begun_when_tasks_that_leave_settle_for_what_is_in_flight_may_be_sent(
+    bench: WorkerBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.assign(ONE)
+    bench.feed(P0, 0)
+    calls: list[str] = []
+    monkeypatch.setattr(bench.output.commits, "before_processing", lambda: calls.append("begin"))
+    bench.made[0].when_settling = lambda: calls.append("settle")
+    bench.worker.revoked(frozenset([ONE]))
+
+    assert calls == ["begin", "settle"]
+
+
+def of_an_unknown_topic() -> ClusterError:
+    error = ClusterError("asking for the beginning offset of shop-counts-changelog-0 failed")
+    error.__cause__ = KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "is_missing", "ends_with"),
+    [
+        (DeliveryError("not delivered", name="_UNKNOWN_PARTITION"), True, MissingInternalTopicsError),
+        (DeliveryError("not delivered", name="_UNKNOWN_PARTITION"), False, DeliveryError),
+        (of_an_unknown_topic(), True, MissingInternalTopicsError),
+        (ClusterError("no rights"), True, ClusterError),
+    ],
+)
+def test_worker_that_ends_since_a_topic_is_unknown_says_that_it_was_deleted(
+    bench: WorkerBench, error: ClusterError, is_missing: bool, ends_with: type[Exception]
+) -> None:
+    """Writing and restoring are told of it long before the topics are looked at again."""
+    if is_missing:
+        bench.gone = MissingInternalTopicsError("internal topics were deleted", ["shop-counts-changelog"])
+
+    with pytest.raises(StreamsError) as raised:
+        run(bench, lambda: bench.updater.pending.append(Failed(error)))
+
+    assert type(raised.value) is ends_with
+    assert error in (raised.value, raised.value.__cause__)
 
 
 def test_task_whose_state_was_deleted_is_opened_anew(bench: WorkerBench) -> None:

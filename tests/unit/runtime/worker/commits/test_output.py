@@ -1,0 +1,85 @@
+"""The end of a worker's way out: what is waited for, and what is not."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import pytest
+
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import TaskMigratedError
+from pykstreams.runtime.clients.outage import Outage
+from pykstreams.runtime.clients.producer import DeliveryFailures, WorkerProducer
+from pykstreams.runtime.tasks.collector import ANY_PARTITION
+from pykstreams.runtime.topics.partition_counts import PartitionCounts
+from pykstreams.runtime.worker.commits.commit import CommitSteps, Deliveries
+from pykstreams.runtime.worker.commits.output import WorkerOutput
+from tests.unit.runtime.cluster_fakes import FakeClock, FakeMembership
+
+
+class EndingProducer(WorkerProducer):
+    """A producer that notes how it ends; ``failure`` is raised when it is flushed."""
+
+    def __init__(self, *, broken: bool, failure: Exception | None) -> None:
+        self.failures = DeliveryFailures()
+        self.history: list[str] = []
+        self._broken = broken
+        self._failure = failure
+
+    def produce(  # type: ignore[override]
+        self, topic: str, value: bytes | None = None, key: bytes | None = None, partition: int = ANY_PARTITION
+    ) -> NoReturn:
+        raise NotImplementedError("nothing is sent in these tests")
+
+    def flush(self, timeout_s: float) -> int:
+        self.history.append("flush")
+        if self._failure is not None:
+            raise self._failure
+        return 0
+
+    def discard(self) -> None:
+        self.history.append("discard")
+
+
+def output_over(producer: WorkerProducer) -> WorkerOutput:
+    def steps(deliveries: Deliveries) -> CommitSteps:
+        clock = FakeClock()
+        return CommitSteps(
+            deliveries=deliveries,
+            membership=FakeMembership(),
+            end_offsets=lambda partitions: {},
+            on_committed=lambda offsets: None,
+            clock=clock,
+            outage=Outage("commits", clock, 300),
+        )
+
+    clock = FakeClock()
+    return WorkerOutput(
+        config=StreamsConfig({"application.id": "shop", "bootstrap.servers": "b:1"}),
+        clock=clock,
+        partition_counts=PartitionCounts(lambda: {}, clock, 1000),
+        make_producer=lambda: producer,
+        make_steps=steps,
+    )
+
+
+def test_output_waits_for_deliveries_when_it_is_closed() -> None:
+    producer = EndingProducer(broken=False, failure=None)
+    output_over(producer).close()
+
+    assert producer.history == ["flush", "discard"]
+
+
+def test_broken_producer_is_not_waited_for() -> None:
+    producer = EndingProducer(broken=True, failure=TaskMigratedError("delivering records failed"))
+    output_over(producer).close()
+
+    assert producer.history == ["discard"]
+
+
+def test_producer_is_let_go_also_when_it_breaks_at_the_end() -> None:
+    producer = EndingProducer(broken=False, failure=TaskMigratedError("delivering records failed"))
+    with pytest.raises(TaskMigratedError):
+        output_over(producer).close()
+
+    assert producer.history == ["flush", "discard"]
