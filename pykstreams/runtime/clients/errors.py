@@ -150,6 +150,12 @@ _REFUSED = frozenset(
 
 _UNKNOWN_TOPIC = frozenset({"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_ID", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"})
 
+_CURES: Final = {
+    "INVALID_REPLICATION_FACTOR": "fewer brokers are up than replication.factor wants copies: start the others, or set "
+    "it to their number, or to -1 for the brokers' default",
+}
+"""What to do about errors that do not say it."""
+
 _MEANINGS = {
     **dict.fromkeys(_PASSING, Meaning.PASSING),
     **dict.fromkeys(_FENCED, Meaning.FENCED),
@@ -215,7 +221,8 @@ def cluster_error(doing: str, exception: KafkaException) -> ClusterError:
     """
     error = kafka_error(exception)
     kind = ClusterUnavailableError if is_passing(exception) else ClusterError
-    return kind(f"{doing} failed: {error.str()} ({error.name()})")
+    cure = _CURES.get(error.name())
+    return kind(f"{doing} failed: {error.str()} ({error.name()}){f'; {cure}' if cure else ''}")
 
 
 def is_of_unknown_topic(error: BaseException) -> bool:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
+from pykstreams.core.errors import ClusterError, ClusterUnavailableError, DeliveryError, TaskMigratedError
 from pykstreams.runtime.clients import errors
-from pykstreams.runtime.clients.errors import Meaning, cluster_error, meaning_of, transaction_error
+from pykstreams.runtime.clients.errors import (
+    Meaning,
+    cluster_error,
+    is_of_unknown_topic,
+    meaning_of,
+    transaction_error,
+)
 
 
 @pytest.mark.parametrize("name", sorted(errors._MEANINGS))
@@ -31,6 +37,25 @@ def test_every_name_is_one_of_the_library(name: str) -> None:
 )
 def test_meaning_of_an_error_is_known_by_its_name(name: str, meaning: Meaning) -> None:
     assert meaning is meaning_of(KafkaError(getattr(KafkaError, name)))
+
+
+def test_what_to_do_is_said_of_an_error_that_does_not_say_it() -> None:
+    error = cluster_error("creating topic 'log'", KafkaException(KafkaError(KafkaError.INVALID_REPLICATION_FACTOR)))
+
+    assert str(error).endswith(
+        "(INVALID_REPLICATION_FACTOR); fewer brokers are up than replication.factor wants copies: start the others, or "
+        "set it to their number, or to -1 for the brokers' default"
+    )
+
+
+@pytest.mark.parametrize("name", sorted(errors._UNKNOWN_TOPIC))
+def test_unknown_topics_are_known_by_the_error_of_the_client_or_of_a_delivery(name: str) -> None:
+    said = ClusterError("asking for the end failed")
+    said.__cause__ = KafkaException(KafkaError(getattr(KafkaError, name)))
+
+    assert is_of_unknown_topic(said)
+    assert is_of_unknown_topic(DeliveryError("not delivered", name=name))
+    assert not is_of_unknown_topic(DeliveryError("not delivered", name="MSG_SIZE_TOO_LARGE"))
 
 
 def test_error_that_is_fatal_to_its_client_has_broken_it() -> None:
