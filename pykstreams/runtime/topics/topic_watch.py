@@ -49,7 +49,7 @@ class TopicWatch:
             raise self._failure
 
     def missing(self) -> MissingSourceTopicError | MissingInternalTopicsError | None:
-        """What is missing now, for a worker that ends because brokers do not know a topic any more."""
+        """Asks once for topics that are gone, for a worker that ends because brokers do not know one."""
         if self._failure is None:
             try:
                 self._look()

@@ -252,7 +252,7 @@ class Worker:
             self._close()
 
     def _missing_topic(self, error: BaseException) -> Exception | None:
-        """What a worker ends of where brokers do not know a topic: reading does not notice at once that it is gone."""
+        """Finds the topic that is gone, where brokers do not know one: reading does not notice that at once."""
         watch = self._parts.topic_watch
         return watch.missing() if watch is not None and is_of_unknown_topic(error) else None
 
