@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 import pytest
+from confluent_kafka import Producer
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TaskMigratedError
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.producer import DeliveryFailures, WorkerProducer
-from pykstreams.runtime.tasks.collector import ANY_PARTITION
 from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.worker.commits.commit import CommitSteps, Deliveries
 from pykstreams.runtime.worker.commits.output import WorkerOutput
 from tests.unit.runtime.cluster_fakes import FakeClock, FakeMembership
 
 
+class NoClient(Producer):
+    """A client for the types only: nothing of it is made, and nothing is sent through it."""
+
+    def __init__(self) -> None:
+        """Makes nothing."""
+
+
 class EndingProducer(WorkerProducer):
     """A producer that notes how it ends; ``failure`` is raised when it is flushed."""
 
     def __init__(self, *, broken: bool, failure: Exception | None) -> None:
-        self.failures = DeliveryFailures()
+        super().__init__(NoClient(), DeliveryFailures(), FakeClock())
         self.history: list[str] = []
         self._broken = broken
         self._failure = failure
-
-    def produce(  # type: ignore[override]
-        self, topic: str, value: bytes | None = None, key: bytes | None = None, partition: int = ANY_PARTITION
-    ) -> NoReturn:
-        raise NotImplementedError("nothing is sent in these tests")
 
     def flush(self, timeout_s: float) -> int:
         self.history.append("flush")
