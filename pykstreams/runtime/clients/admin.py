@@ -284,8 +284,9 @@ class ClusterAdmin:
     ) -> dict[TopicPartition, int]:
         """Asks the leaders of the partitions.
 
-        A leader that does not know yet of a topic that was just made says that it does not exist. And while a leader is
-        silent the client answers by itself, without an error, with an offset that says nothing.
+        A leader that does not know yet of a topic that was just made, or has just started itself, says that it does not
+        exist: that may pass, and the watch over topics finds one that is gone. And while a leader is silent the client
+        answers by itself, without an error, with an offset that says nothing.
         """
 
         def ask(left: Collection[TopicPartition], timeout_s: float) -> dict[TopicPartition, Future[Any]]:
@@ -342,7 +343,7 @@ class ClusterAdmin:
                         continue
                     if not is_passing(exception) and code not in passes:
                         raise cluster_error(doing(one), exception) from exception
-                    failure = cluster_error(doing(one), exception)
+                    failure = ClusterUnavailableError(str(cluster_error(doing(one), exception)))
                     failure.__cause__ = exception
                 except TimeoutError:
                     failure = ClusterUnavailableError(f"{doing(one)} took longer than {patience_s:g} s")

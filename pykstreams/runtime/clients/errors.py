@@ -153,6 +153,8 @@ _UNKNOWN_TOPIC = frozenset({"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_ID", "_UNKNO
 _CURES: Final = {
     "INVALID_REPLICATION_FACTOR": "fewer brokers are up than replication.factor wants copies: start the others, or set "
     "it to their number, or to -1 for the brokers' default",
+    "INVALID_TRANSACTION_TIMEOUT": "set producer.transaction.timeout.ms to the brokers' transaction.max.timeout.ms or "
+    "less",
 }
 """What to do about errors that do not say it."""
 

@@ -49,9 +49,9 @@ class Outage:
         if now >= self._say_at:
             self._say_at = now + INTERVAL_S
             log.warning(
-                "%s fail (for %.0f s so far): %s; trying again for another %.0f s (task.timeout.ms)",
+                "%s fail%s: %s; trying again for another %.0f s at most (task.timeout.ms)",
                 self._what,
-                lasted,
+                f" (for {lasted:.0f} s so far)" if lasted >= 1 else "",
                 reason,
                 self._give_up_s - lasted,
             )

@@ -163,9 +163,7 @@ class WorkerProducer:
                 raise cluster_error(doing, exception) from exception
             error = self._broken_by(doing, exception)
             if kafka_error(exception).name() == _TRANSACTIONS_TOO_LONG:
-                error = ConfigError(
-                    f"{error}: set producer.transaction.timeout.ms to the brokers' transaction.max.timeout.ms or less"
-                )
+                error = ConfigError(str(error))
             raise error from exception
         except HangingCallError as hanging:
             raise self._broken_by(doing, hanging) from hanging

@@ -487,9 +487,12 @@ class Worker:
 
     def _commit_for_the_last_time(self) -> None:
         """Commits before the tasks close; keeps the group going while it has other things to do."""
-        deadline = self._clock.monotonic() + LAST_COMMIT_S
+        deadline, waits = self._clock.monotonic() + LAST_COMMIT_S, False
         try:
             while self._tasks.running and not self._commits_last():
+                if not waits:
+                    log.info("%s stops; its last commit waits for the brokers, %g s at most", self.name, LAST_COMMIT_S)
+                    waits = True
                 if self._clock.monotonic() > deadline:
                     raise ClusterUnavailableError("the brokers do not answer")
                 if isinstance(self._parts.membership.poll(SOON_S), Lost):

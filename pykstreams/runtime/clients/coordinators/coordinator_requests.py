@@ -44,6 +44,8 @@ _REQUEST_S: Final = 10.0
 _UNUSED_S: Final = 240.0
 """A connection that was not used for so long is made anew: brokers close it after ``connections.max.idle.ms`` (10 min),
 and the next request would fail."""
+_LIBRARY_SAYS_S: Final = 60.0
+"""How often the library may say the same."""
 
 
 class _OfOurOwnDoing(logging.Filter):
@@ -60,8 +62,9 @@ class _OfOurOwnDoing(logging.Filter):
 _OF_OUR_OWN_DOING: Final = _OfOurOwnDoing()
 
 for _name in ("cluster", "net.connection", "net.manager", "net.transport", "protocol.parser"):
-    # every failure of a request is reported by the one who asked; during an outage these say the same many times
-    for _filter in (_OF_OUR_OWN_DOING, OncePerInterval(SystemClock())):
+    # every failure of a request is reported by the one who asked; during an outage these say the same many times, in
+    # many words
+    for _filter in (_OF_OUR_OWN_DOING, OncePerInterval(SystemClock(), _LIBRARY_SAYS_S)):
         logging.getLogger(f"kafka.{_name}").addFilter(_filter)
 
 

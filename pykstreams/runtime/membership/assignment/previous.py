@@ -36,7 +36,8 @@ def lags(offset_sums: Mapping[TaskId, int], end_sums: Mapping[TaskId, int]) -> d
         elif reached > end:
             log.warning(
                 "task %s has reached offset %d in all where its changelogs end at %d: its state is damaged, or the "
-                "changelogs were made anew. It counts as if nothing were there",
+                "changelogs were made anew. Tasks are assigned as if nothing of it were there; the worker that opens "
+                "it says what becomes of it",
                 task,
                 reached,
                 end,

@@ -157,7 +157,7 @@ class ClassicSession:
         A member whose ``group.instance.id`` another one has taken is refused: if it joined, it would fence that one.
         """
         if error.name == INSTANCE_ID_TAKEN:
-            self._refuse(_refusal(error))
+            self._refuse(_refusal(error, self.times.session_s))
             return
         with self._changed:
             self._expel(error)
@@ -223,7 +223,7 @@ class ClassicSession:
             case _ if error.may_pass:
                 self._warnings.warn(error.name, JOINS_LATER, error)
             case _:
-                self._refuse(_refusal(error))
+                self._refuse(_refusal(error, self.times.session_s))
                 return IDLE_S
         return self._backoff()
 
@@ -266,7 +266,7 @@ class ClassicSession:
                     self._heartbeat_at = self._clock.monotonic() + min(self.times.heartbeat_s, LONGEST_BACKOFF_S)
                     self._warnings.warn(error.name, ASKED_AGAIN, error)
                 case _:
-                    self._refuse(_refusal(error))
+                    self._refuse(_refusal(error, self.times.session_s))
 
     def _leave_for_silence(self, member: MemberOf) -> None:
         if not self._is_static:
@@ -299,7 +299,7 @@ class ClassicSession:
             self._thread.report(Refused(error))
 
 
-def _refusal(error: GroupError) -> StreamsError:
+def _refusal(error: GroupError, session_s: float) -> StreamsError:
     match error.name:
         case name if name == INSTANCE_ID_TAKEN:
             return ConfigError(
@@ -308,7 +308,8 @@ def _refusal(error: GroupError) -> StreamsError:
             )
         case "INVALID_SESSION_TIMEOUT":
             return ConfigError(
-                "the brokers do not take this session.timeout.ms; it must lie between their "
-                "group.min.session.timeout.ms and group.max.session.timeout.ms (6 s and 30 min by default)"
+                f"the brokers do not take a session.timeout.ms of {session_s * 1000:.0f} ms; set "
+                "consumer.session.timeout.ms to a time between their group.min.session.timeout.ms and "
+                "group.max.session.timeout.ms (6 s and 30 min by default)"
             )
     return join_refused(error, limit="group.max.size")

@@ -229,7 +229,7 @@ def test_a_heartbeat_without_answer_is_sent_again_soon() -> None:
     ("code", "kind", "words"),
     [
         (KafkaError.FENCED_INSTANCE_ID, ConfigError, "group.instance.id"),
-        (KafkaError.INVALID_SESSION_TIMEOUT, ConfigError, "session.timeout.ms"),
+        (KafkaError.INVALID_SESSION_TIMEOUT, ConfigError, r"of \d+ ms; set consumer\.session\.timeout\.ms to"),
         (KafkaError.GROUP_MAX_SIZE_REACHED, ClusterError, "group.max.size"),
         (KafkaError.GROUP_AUTHORIZATION_FAILED, ClusterError, "joining the group failed"),
     ],
