@@ -217,12 +217,20 @@ def _found(ask: Callable[[], T]) -> T | None:
         return None
 
 
+_TAKES_ALL: Final = "NONE"
+
+
 def _level(client: RegistryClient, subject: str) -> str:
-    """The level of compatibility of a subject; no text where that cannot be learned."""
+    """The level of compatibility of a subject that refuses a schema; no text where that cannot be learned.
+
+    It cannot be ``NONE``, under which everything is taken: registries give that for a subject that follows the level of
+    all (Apicurio 3.0.9).
+    """
     try:
-        return _found(lambda: client.get_compatibility(subject)) or client.get_compatibility()
+        levels = (_found(lambda: client.get_compatibility(subject)), client.get_compatibility())
     except Exception:  # may need another right; the outcome is known without it
         return ""
+    return next((level for level in levels if level not in (None, _TAKES_ALL)), "")
 
 
 class _RestClient(Protocol):

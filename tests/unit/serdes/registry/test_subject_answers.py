@@ -124,6 +124,22 @@ def test_the_level_of_the_whole_registry_counts_for_a_subject_without_its_own(re
     assert "compatibility is BACKWARD" in answers(avro(registry.settings()))["orders-value"].what
 
 
+def test_the_level_none_is_not_said_of_a_subject_that_refuses_a_schema(registry: HttpRegistry) -> None:
+    """Apicurio Registry gives it for every subject that follows the level of the whole registry (3.0.9)."""
+    registry.register("orders-value", '"string"')
+    registry.refusals["orders-value"] = [NO_DEFAULT]
+    registry.levels["orders-value"] = "NONE"
+
+    assert "compatibility is BACKWARD" in answers(avro(registry.settings()))["orders-value"].what
+
+    registry.levels[""] = "NONE"
+    found = answers(avro(registry.settings()))["orders-value"]
+    assert (found.what, found.cure) == (
+        "the registry would refuse the schema",
+        "change the schema as the compatibility of the subject allows, or write to a new topic",
+    )
+
+
 @FORMATS
 def test_a_schema_that_the_serde_may_not_register_must_be_there(make: MakeSerde, registry: HttpRegistry) -> None:
     serde = make(registry.settings(), **{"auto.register.schemas": False})
