@@ -13,7 +13,7 @@ import signal
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,8 +84,11 @@ class Workers:
         return ended[0]
 
     def stop(self, worker: str) -> None:
-        self.processes[worker].send_signal(signal.SIGTERM)
-        assert self.processes[worker].wait(60) == 0, self.log(worker)[-6000:]
+        """Stops a worker in order, when it works: a process that has not begun to is ended by the signal itself."""
+        process = self.processes[worker]
+        self._wait(f"{worker} works", lambda: "-> rebalancing" in self.log(worker), {worker: process})
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0, self.log(worker)[-6000:]
 
     def end(self) -> None:
         """Ends what is still there after the test, in whatever state."""
@@ -124,9 +127,12 @@ class Workers:
         return f"{self.name}-{name}"
 
     def wait(self, what: str, done: Callable[[], bool]) -> None:
+        self._wait(what, done, self.processes)
+
+    def _wait(self, what: str, done: Callable[[], bool], living: Mapping[str, Process]) -> None:
         deadline = time.monotonic() + self.patience_s
         while not done():
-            for worker, process in self.processes.items():
+            for worker, process in living.items():
                 assert process.poll() is None, f"{worker} ended: {self.log(worker)[-6000:]}"
             assert time.monotonic() < deadline, f"{what}: not within {self.patience_s:g} s" + "".join(
                 self.log(worker)[-3000:] for worker in self.processes
