@@ -94,6 +94,7 @@ def twins(bootstrap_servers: str, make_name: Callable[[str], str], tmp_path: Pat
     made.end()
 
 
+@pytest.mark.nightly
 def test_backfilled_application_goes_on_as_one_that_has_read_all(twins: Twins) -> None:
     streaming = twins.make("streaming")
     backfilled = twins.make("backfilled")

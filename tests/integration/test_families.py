@@ -160,7 +160,12 @@ def crash_under_exactly_once(app: App) -> None:
     app.wait_until_read()
 
 
-WAYS = [restart_with_state, restart_without_state, restart_with_old_state, crash_under_exactly_once]
+WAYS = [
+    restart_with_state,
+    pytest.param(restart_without_state, marks=pytest.mark.nightly),
+    pytest.param(restart_with_old_state, marks=pytest.mark.nightly),
+    crash_under_exactly_once,
+]
 
 
 @pytest.fixture(scope="module", params=WAYS)

@@ -61,7 +61,13 @@ def test_that_waits(start_broker, make_name, tmp_path):
 """
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "two processes"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param((), marks=pytest.mark.nightly, id="one process"),
+        pytest.param(("-n", "2"), id="two processes"),
+    ],
+)
 def test_brokers_and_workers_end_with_a_run_that_gets_sigterm(
     start_broker: Callable[..., Any], tmp_path: Path, options: tuple[str, ...]
 ) -> None:

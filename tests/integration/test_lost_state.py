@@ -20,6 +20,9 @@ from tests.integration.workers import Workers
 
 pytestmark = pytest.mark.slow
 
+BOTH_BY_NIGHT = pytest.mark.parametrize(
+    "guarantee", [pytest.param("at_least_once", marks=pytest.mark.nightly), "exactly_once_v2"]
+)
 PARTITIONS = 2
 KEYS = 4_000
 LARGE = 1_500_000
@@ -131,7 +134,7 @@ def test_value_that_is_too_large_for_its_changelog_is_in_neither_until_it_can_be
     app.stop("one")
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
+@BOTH_BY_NIGHT
 def test_damaged_store_is_set_aside_and_restored_while_its_worker_runs(
     make_application: Callable[..., Application], guarantee: str
 ) -> None:
@@ -193,7 +196,7 @@ def alter(store: Path) -> None:
     file.write_bytes(content)
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
+@BOTH_BY_NIGHT
 def test_state_whose_changelog_was_deleted_is_refused_and_both_ways_out_are_told(
     make_application: Callable[..., Application], bootstrap_servers: str, guarantee: str
 ) -> None:

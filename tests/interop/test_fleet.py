@@ -71,7 +71,7 @@ class Words:
     "mode",
     [
         pytest.param("kept", marks=pytest.mark.nightly),
-        "exactly once",
+        pytest.param("exactly once", marks=pytest.mark.nightly),
         pytest.param("streams", marks=pytest.mark.nightly),
         "streams, exactly once",
     ],

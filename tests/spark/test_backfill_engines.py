@@ -91,6 +91,7 @@ def content(report: BackfillReport) -> Any:
     return stores, records, report.manifest.source_times
 
 
+@pytest.mark.nightly
 def test_spark_makes_what_one_process_makes_although_a_task_is_killed_and_tried_again(
     spark: Any, script: str, sources: dict[str, str], tmp_path: Path
 ) -> None:

@@ -120,6 +120,7 @@ def run(command: list[str], driver: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=driver, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
 
 
+@pytest.mark.nightly
 def test_a_session_makes_and_reads_state_twice_where_executors_have_no_files_of_the_driver(
     master: str, driver: Path, lake: Path
 ) -> None:

@@ -46,6 +46,7 @@ def written(folder: Path) -> str:
     return str(path)
 
 
+@pytest.mark.nightly
 def test_every_source_gives_the_same_store(
     spark: Any, embedded_cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,7 @@ def contents(report: BootstrapReport) -> dict[str, list[tuple[int, int, int]]]:
     }
 
 
+@pytest.mark.nightly
 def test_spark_makes_the_same_rows_as_the_local_engine(script: str, source: str, spark: Any, tmp_path: Path) -> None:
     def stores(rows: Any) -> Iterator[StoreBootstrap]:
         yield StoreBootstrap("customers", rows, key="id", timestamp="at", latest=True)
