@@ -227,10 +227,12 @@ def _level(client: RegistryClient, subject: str) -> str:
     all (Apicurio 3.0.9).
     """
     try:
-        levels = (_found(lambda: client.get_compatibility(subject)), client.get_compatibility())
+        level = _found(lambda: client.get_compatibility(subject))
+        if level is None or level == _TAKES_ALL:
+            level = client.get_compatibility()
     except Exception:  # may need another right; the outcome is known without it
         return ""
-    return next((level for level in levels if level not in (None, _TAKES_ALL)), "")
+    return "" if level == _TAKES_ALL else level
 
 
 class _RestClient(Protocol):

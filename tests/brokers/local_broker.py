@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.brokers.brokers import free_ports, wait_until_ready
+from tests.brokers.made_once import cache_folder, made_at, run
 from tests.brokers.reaper import Process, when_killed
 from tests.brokers.settings import CLUSTER_ID, KAFKA_VERSION, ONE_BROKER, THREE_BROKERS
 
@@ -132,7 +133,7 @@ class LocalBrokers:
 
     def tool(self, *arguments: str) -> str:
         """What one of Kafka's own tools says, called by its class."""
-        return _run(self._runtime.command(*arguments, jvm=SMALL_JVM), f"{arguments[0]} failed")
+        return run(self._runtime.command(*arguments, jvm=SMALL_JVM), f"{arguments[0]} failed")
 
     def log_tail(self) -> str:
         return "".join(f"{name}:\n{node.log_tail()}\n" for name, node in self._nodes.items())
@@ -186,7 +187,7 @@ class _Runtime:
         home = os.environ.get("JAVA_HOME")
         self.java = str(Path(home) / "bin/java") if home else (shutil.which("java") or "java")
         pom = (SCRIPTS / "pom.xml").read_bytes()
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pykstreams-kafka"
+        cache = cache_folder()
         libraries = cache / f"libs-{KAFKA_VERSION}-{hashlib.sha256(pom).hexdigest()[:8]}"
         if not libraries.exists():
             _download(libraries)
@@ -203,19 +204,11 @@ class _Runtime:
 
 
 def _download(libraries: Path) -> None:
-    """Fetches the jars with Maven; another process may do the same, and the first one wins."""
-    libraries.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(dir=libraries.parent))
-    command = ["mvn", "-q", "-B", "-f", str(SCRIPTS / "pom.xml"), "dependency:copy-dependencies"]
-    command += [
-        "-DincludeScope=runtime",
-        f"-Dkafka.version={KAFKA_VERSION}",
-        f"-DoutputDirectory={scratch}/libs",
-    ]
-    _run(command, f"Maven cannot fetch the jars of Kafka {KAFKA_VERSION}")
-    with contextlib.suppress(OSError):
-        (scratch / "libs").rename(libraries)
-    shutil.rmtree(scratch)
+    """Fetches the jars with Maven."""
+    with made_at(libraries) as made:
+        command = ["mvn", "-q", "-B", "-f", str(SCRIPTS / "pom.xml"), "dependency:copy-dependencies"]
+        command += ["-DincludeScope=runtime", f"-Dkafka.version={KAFKA_VERSION}", f"-DoutputDirectory={made}"]
+        run(command, f"Maven cannot fetch the jars of Kafka {KAFKA_VERSION}")
 
 
 class _Node:
@@ -306,12 +299,9 @@ class _Node:
             shutil.copytree(template, self._directory / "data")
             return
         format_it = ["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(config)]
-        _run(self._runtime.command(*format_it, jvm=SMALL_JVM), "the broker's storage cannot be formatted")
-        scratch = Path(tempfile.mkdtemp(dir=self._runtime.cache))
-        shutil.copytree(self._directory / "data", scratch / "data")
-        with contextlib.suppress(OSError):  # another process was first
-            (scratch / "data").rename(template)
-        shutil.rmtree(scratch)
+        run(self._runtime.command(*format_it, jvm=SMALL_JVM), "the broker's storage cannot be formatted")
+        with made_at(template) as made:
+            shutil.copytree(self._directory / "data", made, dirs_exist_ok=True)
 
 
 def _properties(
@@ -360,13 +350,6 @@ def _controller_properties(port: int, voters: str, settings: Mapping[str, str]) 
         "controller.listener.names": "CONTROLLER",
         **settings,
     }
-
-
-def _run(command: Sequence[str], failure: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{failure}:\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def main(arguments: Sequence[str]) -> None:

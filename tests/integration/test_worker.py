@@ -319,9 +319,12 @@ def test_survivor_takes_over_the_tasks_of_a_killed_worker(make_word_count: Calla
 
 def test_worker_that_leaves_hands_its_tasks_over_at_once(make_word_count: Callable[..., WordCount]) -> None:
     app = make_word_count()
-    app.start("one")
-    second = app.start("two")
     app.send("to be or not to be", times=50)
+    app.start("one")
+    app.wait_for_counts()
+    second = app.start("two")
+    eventually(lambda: "leave this worker" in app.log() or None, app.log)
+    app.send("or not", times=20)
     app.wait_for_counts()
 
     second.send_signal(signal.SIGTERM)

@@ -6,14 +6,13 @@ import contextlib
 import hashlib
 import os
 import queue
-import shutil
 import subprocess
-import tempfile
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
+from tests.brokers.made_once import cache_folder, made_at, run
 from tests.brokers.settings import KAFKA_VERSION
 
 HERE = Path(__file__).parent
@@ -33,18 +32,19 @@ def class_path() -> str:
 
 def compiled(source: Path) -> str:
     """The jars, which Maven fetches once, and a program of ours, which is compiled when it has changed."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pykstreams-kafka"
-    cache.mkdir(parents=True, exist_ok=True)
+    cache = cache_folder()
     pom = HERE / "pom.xml"
     jars = cache / f"streams-{KAFKA_VERSION}-{_digest(pom)}"
     if not jars.exists():
-        with _made_at(jars) as made:
+        with made_at(jars) as made:
             command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
-            _run(*command, f"-Dkafka.version={KAFKA_VERSION}", f"-DoutputDirectory={made}")
+            command += [f"-Dkafka.version={KAFKA_VERSION}", f"-DoutputDirectory={made}"]
+            run(command, f"Maven cannot fetch the jars of Kafka Streams {KAFKA_VERSION}")
     classes = cache / f"{source.stem.lower()}-{_digest(source)}-{jars.name}"
     if not classes.exists():
-        with _made_at(classes) as made:
-            _run("javac", "-nowarn", "-proc:none", "-cp", f"{jars}/*", "-d", str(made), str(source))
+        with made_at(classes) as made:
+            command = ["javac", "-nowarn", "-proc:none", "-cp", f"{jars}/*", "-d", str(made), str(source)]
+            run(command, f"{source.name} cannot be compiled")
     return f"{classes}{os.pathsep}{jars}/*"
 
 
@@ -138,21 +138,3 @@ class JavaHost:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:8]
-
-
-@contextlib.contextmanager
-def _made_at(folder: Path) -> Iterator[Path]:
-    """A folder that appears as a whole; another process may make the same, and the first one wins."""
-    scratch = Path(tempfile.mkdtemp(dir=folder.parent))
-    try:
-        yield scratch
-        with contextlib.suppress(OSError):
-            scratch.rename(folder)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")

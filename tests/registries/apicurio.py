@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -21,6 +20,7 @@ from typing import Final
 
 from pykstreams.core.clock import SystemClock
 from tests.brokers.brokers import free_ports
+from tests.brokers.made_once import cache_folder, made_at, run
 from tests.brokers.reaper import Process
 
 VERSION: Final = "3.0.9"
@@ -67,17 +67,13 @@ def _wait(url: str, process: Process, log: Path) -> None:
 
 
 def _jar() -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pykstreams-kafka"
-    folder = cache / f"apicurio-{VERSION}"
+    folder = cache_folder() / f"apicurio-{VERSION}"
     if not folder.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as made:
-            command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={_ARCHIVE}", f"-DoutputDirectory={made}"]
-            subprocess.run([*command, "-Dmdep.useBaseVersion=true"], check=True, capture_output=True, text=True)
-            (archive,) = Path(made).glob("*.tar.gz")
-            unpacked = Path(made) / "unpacked"
+        with made_at(folder) as made, tempfile.TemporaryDirectory(dir=folder.parent) as fetched:
+            command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={_ARCHIVE}", f"-DoutputDirectory={fetched}"]
+            run(command, f"Maven cannot fetch Apicurio Registry {VERSION}")
+            (archive,) = Path(fetched).glob("*.tar.gz")
             with tarfile.open(archive) as files:
-                files.extractall(unpacked, filter="data")
-            shutil.move(unpacked, folder)
+                files.extractall(made, filter="data")
     (jar,) = folder.glob("*-runner.jar")
     return jar

@@ -117,7 +117,7 @@ def test_a_row_that_loses_its_foreign_key_and_is_deleted_leaves_no_result_where_
     define, partitions = foreign_key.define("join", None), foreign_key.PARTITIONS
     withdrawals = Join(define, partitions, foreign_key.draw_withdrawals, foreign_key.inner)
 
-    check(withdrawals, SCHEDULES, stored=False, make_cluster=CrashingCluster)
+    check(withdrawals, 2 * SCHEDULES, stored=False, make_cluster=CrashingCluster)
 
 
 def test_where_changelogs_do_not_stay_behind_a_row_is_left_where_it_does_not_belong(

@@ -124,6 +124,16 @@ def test_the_level_of_the_whole_registry_counts_for_a_subject_without_its_own(re
     assert "compatibility is BACKWARD" in answers(avro(registry.settings()))["orders-value"].what
 
 
+def test_the_level_of_all_is_not_asked_for_where_a_subject_has_its_own(registry: HttpRegistry) -> None:
+    """It may need a right that the client has not."""
+    registry.register("orders-value", '"string"')
+    registry.refusals["orders-value"] = [NO_DEFAULT]
+    registry.levels["orders-value"] = "FULL"
+
+    assert "compatibility is FULL" in answers(avro(registry.settings()))["orders-value"].what
+    assert "GET /config" not in registry.asked
+
+
 def test_the_level_none_is_not_said_of_a_subject_that_refuses_a_schema(registry: HttpRegistry) -> None:
     """Apicurio Registry gives it for every subject that follows the level of the whole registry (3.0.9)."""
     registry.register("orders-value", '"string"')
