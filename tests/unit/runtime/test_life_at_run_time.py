@@ -217,10 +217,12 @@ def test_metadata_and_lags_of_an_application_are_those_of_its_workers_and_empty_
         tasks = [task for one in streams.metadata_for_local_threads() for task in one.active_tasks]
         return {place: offset for task in tasks for place, offset in task.committed_offsets.items()}
 
-    def states() -> list[tuple[str, str]]:
-        return [(one.thread_name, one.thread_state) for one in streams.metadata_for_local_threads()]
+    def states() -> list[tuple[str, str, int]]:
+        found = streams.metadata_for_local_threads()
+        return [(one.thread_name, one.thread_state, len(one.active_tasks)) for one in found]
 
-    wait_for(streams, lambda: states() == [(thread(1), "RUNNING"), (thread(2), "RUNNING")])
+    # one that comes later runs without tasks first, until the other has given up some
+    wait_for(streams, lambda: states() == [(thread(1), "RUNNING", 2), (thread(2), "RUNNING", 2)])
     wait_for(streams, lambda: committed().get(TopicPartition("orders", 0)) == 2)
     tasks = [task for one in streams.metadata_for_local_threads() for task in one.active_tasks]
     assert {task.task_id for task in tasks} == {TaskId(0, number) for number in range(4)}
