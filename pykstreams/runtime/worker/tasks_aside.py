@@ -28,20 +28,21 @@ RETRY_S: Final = 30.0
 TRUSTED_AGAIN_S: Final = 600.0
 """How long after a damage the next one in the same task is one too many for it to be restored at once."""
 
-FIRST_LOOK_S: Final = 1.0
-"""How soon room is looked for on a disk that is full; then after twice the time, and so on up to ``RETRY_S``."""
+LOOK_EVERY_S: Final = 1.0
+"""How often room is looked for on a disk that is full, and how long a task waits at least before it is opened again;
+after each failure in spite of room it waits twice as long, up to ``RETRY_S``."""
 
 _WORKED_S: Final = 2 * RETRY_S
-"""A task that found room so long ago has worked since; the next time it looks as soon as the first time."""
+"""A task that found room so long ago has worked since; the next time it waits as long as the first time."""
 
 
 @dataclass(slots=True)
 class _ForRoom:
-    """A task whose disk is, or was, full: when room is looked for next, and how long it waits after that look."""
+    """A task whose disk is, or was, full: when room is looked for next, and how long it waits when it fails again."""
 
     folder: str
     look_at: float
-    wait_s: float = FIRST_LOOK_S
+    wait_s: float = LOOK_EVERY_S
     waits: bool = True
 
 
@@ -102,21 +103,22 @@ class TasksAside:
             one = _ForRoom(folder, now)
         one.folder, one.waits = folder, True
         self._for_room[task_id] = one
-        self._look_later(one, now)
+        one.look_at, one.wait_s = now + one.wait_s, min(2 * one.wait_s, RETRY_S)
+        self._warn(one)
 
     def _has_room(self, task_id: TaskId, one: _ForRoom, now: float) -> bool:
         if now < one.look_at:
             return False
         room = self._measure_room(one.folder)
         if not room.is_enough:
-            self._look_later(one, now)
+            one.look_at = now + LOOK_EVERY_S
+            self._warn(one)
             return False
         one.waits, one.look_at = False, now
         log.info("there is room again for %r (%d bytes are free): task %s goes on", one.folder, room.free, task_id)
         return True
 
-    def _look_later(self, one: _ForRoom, now: float) -> None:
-        one.look_at, one.wait_s = now + one.wait_s, min(2 * one.wait_s, RETRY_S)
+    def _warn(self, one: _ForRoom) -> None:
         room = self._measure_room(one.folder)
         self._full.warn(
             "full",

@@ -11,7 +11,7 @@ from pykstreams.core.errors import DamagedStoreError, DiskFullError, ProcessingE
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.restore.restore import Damaged
 from pykstreams.runtime.worker import tasks_aside
-from pykstreams.runtime.worker.tasks_aside import FIRST_LOOK_S, RETRY_S
+from pykstreams.runtime.worker.tasks_aside import LOOK_EVERY_S, RETRY_S
 from pykstreams.state.directory.disk_room import DiskRoom
 from tests.unit.runtime.cluster_fakes import FakeRestoredStore
 from tests.unit.runtime.worker.worker_bench import LOG, ONE, P1, TWO, WorkerBench
@@ -159,10 +159,10 @@ def test_task_whose_disk_has_room_again_goes_on(bench: WorkerBench, caplog: pyte
     bench.made[0].fail = FULL
     bench.room = DiskRoom(free=9, wanted=10)
     bench.worker.step()
-    bench.clock.advance(FIRST_LOOK_S)
+    bench.clock.advance(LOOK_EVERY_S)
     bench.worker.step()
     bench.room = DiskRoom(free=10, wanted=10)
-    bench.clock.advance(2 * FIRST_LOOK_S)
+    bench.clock.advance(LOOK_EVERY_S)
     with caplog.at_level(logging.INFO, tasks_aside.__name__):
         bench.worker.step()
         bench.worker.step()
@@ -172,6 +172,22 @@ def test_task_whose_disk_has_room_again_goes_on(bench: WorkerBench, caplog: pyte
     assert caplog.messages[-1] == (
         "there is room again for '/state/shop/0_0/rocksdb/rows' (10 bytes are free): task 0_0 goes on"
     )
+
+
+def test_task_whose_disk_was_full_for_long_goes_on_as_soon_as_one_that_waited_a_moment(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    bench.made[0].fail = FULL
+    bench.room = DiskRoom(free=9, wanted=10)
+    for _ in range(100):
+        bench.worker.step()
+        bench.clock.advance(LOOK_EVERY_S)
+    assert len(bench.made) == 1
+
+    bench.room = DiskRoom(free=10, wanted=10)
+    bench.worker.step()
+    bench.worker.step()
+
+    assert len(bench.made) == 2
 
 
 def test_task_that_finds_no_room_though_some_is_free_is_tried_ever_more_seldom(bench: WorkerBench) -> None:
