@@ -100,6 +100,7 @@ from pykstreams.dsl.session_windowed import SessionWindowedKStream
 from pykstreams.dsl.windowed import TimeWindowedKStream
 from pykstreams.processors.lookup import LookupCache
 from pykstreams.processors.sinks.sql_sink import SqlSink
+from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier, KafkaClientSupplier
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.queries.lags import LagInfo
 from pykstreams.runtime.queries.metadata import HostInfo, KeyQueryMetadata, StreamsMetadata
@@ -133,6 +134,7 @@ __all__ = [
     "ContextualProcessor",
     "CountWindowedKStream",
     "CountWindows",
+    "DefaultKafkaClientSupplier",
     "DeserializationExceptionHandler",
     "DslStoreFormat",
     "EmitStrategy",
@@ -154,6 +156,7 @@ __all__ = [
     "KGroupedTable",
     "KStream",
     "KTable",
+    "KafkaClientSupplier",
     "KafkaStreams",
     "KeyQueryMetadata",
     "KeyValue",

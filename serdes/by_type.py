@@ -242,7 +242,7 @@ def _why(type_: object) -> str:
 def is_type(given: object) -> TypeGuard[type[object]]:
     """Whether an object is a type, or an annotation that stands for one; a class of serdes is none."""
     if isinstance(given, type):
-        return not hasattr(given, "serialize") and not hasattr(given, "serializer")
+        return not any(hasattr(given, part) for part in ("serialize", "serializer", "deserialize", "deserializer"))
     return typing.get_origin(given) is not None or isinstance(given, typing.NewType | TypeVar) or given in ANYTHING
 
 

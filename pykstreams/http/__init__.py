@@ -8,7 +8,7 @@ pykstreams[http]``.
 try:
     from pykstreams.http.asgi import HttpApp, app
     from pykstreams.http.process.server_process import HttpServerProcess
-    from pykstreams.http.server import HttpServer
+    from pykstreams.http.server import HttpServer, bound
 except ModuleNotFoundError as error:
     if error.name is not None and error.name.partition(".")[0] in ("starlette", "uvicorn", "h11"):
         raise ImportError(
@@ -17,4 +17,4 @@ except ModuleNotFoundError as error:
     raise
 from pykstreams.http.options import Address, HttpOptions
 
-__all__ = ["Address", "HttpApp", "HttpOptions", "HttpServer", "HttpServerProcess", "app"]
+__all__ = ["Address", "HttpApp", "HttpOptions", "HttpServer", "HttpServerProcess", "app", "bound"]

@@ -13,6 +13,7 @@ from pykstreams.core.processor import Processor
 from pykstreams.core.processor_wrapper import ProcessorWrapper
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.core.user_code.functions import check_supplier, describe_function, stores_of
+from pykstreams.serdes.by_type import given_serde, is_type
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
@@ -48,8 +49,8 @@ def check_topology(given: object) -> None:
 class Topology:
     """Sources, processors, sinks and stores by name; every ``add_*`` gives the topology back.
 
-    Names are unique (``TopologyError``); parents are added before their children. Source: ``Topology`` and
-    ``InternalTopologyBuilder``, 4.3.1.
+    Names are unique (``TopologyError``); parents are added before their children. A type may stand for a serializer or
+    deserializer: that of its serde. Source: ``Topology`` and ``InternalTopologyBuilder``, 4.3.1.
     """
 
     def __init__(self, config: StreamsConfig | Mapping[str, object] | None = None) -> None:
@@ -86,8 +87,8 @@ class Topology:
                 pattern,
                 AutoOffsetReset.of(offset_reset_policy),
                 timestamp_extractor,
-                key_deserializer,
-                value_deserializer,
+                _serde(name, "key_deserializer", key_deserializer),
+                _serde(name, "value_deserializer", value_deserializer),
                 placement=placement_of(partitioner),
             )
         )
@@ -127,7 +128,9 @@ class Topology:
         self._check_parents(name, parent_names)
         if not isinstance(topic, str) and not callable(topic):
             raise TypeError(f"topic of sink {name!r} is {topic!r}; expected a name or a callable")
-        self._definition.add(SinkDefinition(name, parent_names, topic, key_serializer, value_serializer, partitioner))
+        key = _serde(name, "key_serializer", key_serializer)
+        value = _serde(name, "value_serializer", value_serializer)
+        self._definition.add(SinkDefinition(name, parent_names, topic, key, value, partitioner))
         return self
 
     def add_state_store(self, builder: StoreBuilder[TaskStore] | StoreFactory, *processor_names: str) -> Topology:
@@ -215,11 +218,9 @@ class Topology:
             raise TopologyError(
                 f"a store named {factory.name!r} has already been added; give one of the two another name"
             )
-        definition.add(
-            SourceDefinition(
-                source_name, (topic,), None, None, timestamp_extractor, key_deserializer, value_deserializer
-            )
-        )
+        key = _serde(source_name, "key_deserializer", key_deserializer)
+        value = _serde(source_name, "value_deserializer", value_deserializer)
+        definition.add(SourceDefinition(source_name, (topic,), None, None, timestamp_extractor, key, value))
         self._add_writer(processor_name, supplier, source_name, stores=[factory.name])
         # an operator of the DSL puts records as they are; what a user's processor makes of them only it knows
         definition.global_stores[factory.name] = GlobalStoreDefinition(
@@ -390,6 +391,14 @@ def _stores_of(supplier: Supplier) -> tuple[StoreBuilder[TaskStore], ...]:
     """The stores that a user's supplier brings, also where an operator of the DSL runs it."""
     user_code = supplier.supplier if isinstance(supplier, WrapsUserCode) else supplier
     return () if hasattr(user_code, "build") else stores_of(user_code)
+
+
+def _serde(node: str, part: str, given: object) -> object:
+    """The serializer or deserializer that was given to a node; for a type its serde."""
+    try:
+        return given_serde(given, is_key=part.startswith("key")) if is_type(given) else given
+    except TypeError as error:
+        raise TypeError(f"{part} of {node!r}: {error}") from error
 
 
 def _check_supplier(name: str, supplier: Supplier) -> None:

@@ -639,7 +639,8 @@ _KEYS = (
         _CLASS,
         None,
         _LOW,
-        "Is called with the options of each RocksDB before it is opened, to tune them.",
+        "Is called with the name of a store, the options of its RocksDB (``rocksdict.Options``) and the configuration, "
+        "before it is opened, to tune the options.",
         component=_SETTER,
     ),
     ConfigKey(

@@ -10,8 +10,10 @@ import pytest
 from pykstreams import Serdes, Stores, StreamsConfig, Topology
 from pykstreams.errors import TopologyError
 from pykstreams.state import StoreBuilder
+from pykstreams.testing import TopologyTestDriver
+from pykstreams.testing.records import ProducedRecord
 from pykstreams.topology.plan import SourceNode
-from tests.unit.user_processors import Forward
+from tests.unit.user_processors import Forward, Put
 
 CONFIG = StreamsConfig({"application.id": "app"})
 
@@ -52,6 +54,40 @@ def test_a_topic_must_not_match_the_pattern_of_another_source() -> None:
 def test_a_source_needs_topics_or_one_pattern(topics: tuple[str | re.Pattern[str], ...]) -> None:
     with pytest.raises(TopologyError, match="needs topic names or exactly one compiled pattern"):
         Topology().add_source("source", *topics)
+
+
+def test_types_may_stand_for_serdes_of_sources_and_sinks() -> None:
+    by_type = (
+        Topology()
+        .add_source("source", "in", key_deserializer=int, value_deserializer=dict[str, int])
+        .add_processor("processor", Forward, "source")
+        .add_sink("sink", "out", "processor", key_serializer=int, value_serializer=dict[str, int])
+    )
+
+    with TopologyTestDriver(by_type) as driver:
+        driver.create_input_topic("in", int, dict[str, int]).pipe_input(2, {"red": 3}, timestamp=5)
+
+        assert driver.take_produced() == [
+            ProducedRecord("out", None, Serdes.long().serializer.serialize("out", 2, ()), b'{"red":3}', 5, ())
+        ]
+
+
+def test_types_may_stand_for_serdes_of_the_topics_of_read_only_and_global_stores() -> None:
+    for add in Topology.add_read_only_state_store, Topology.add_global_store:
+        by_type = Topology()
+        add(by_type, store("kv"), "source", "in", "writer", Put, key_deserializer=str, value_deserializer=int)
+
+        with TopologyTestDriver(by_type) as driver:
+            driver.create_input_topic("in", str, int).pipe_input("red", 3)
+
+            kept = driver.get_key_value_store("kv")
+            assert kept is not None
+            assert kept.get("red") == 3
+
+
+def test_a_type_without_a_serde_is_refused_with_the_name_of_its_source() -> None:
+    with pytest.raises(TypeError, match=r"key_deserializer of 'source': .*object"):
+        Topology().add_source("source", "in", key_deserializer=object)
 
 
 def test_a_processor_needs_parents() -> None:
