@@ -45,6 +45,8 @@ Streams 4.3.1. How to use them, and add some: [the guide](../guides/metrics.md).
 - Values of workers and tasks are at most 100 ms old.
 - `thread-id` is the name of a worker, of a state updater, or of the thread of standby tasks; in a test driver that of its thread.
 - The tag of a store is named by its kind, such as `rocksdb-state-id`, `rocksdb-window-state-id` or `in-memory-state-id`.
+- `selected-key-collisions-total` (`stream-processor-node-metrics`, tags `task-id` and `processor-node-id`) has no counterpart in Java: joins with selected
+  keys have it, and it counts [results that found their key taken](../guides/non-key-joins.md).
 - For Prometheus, names have an underscore for each hyphen, and `state_id` and `store_scope` for the tag of a store.
 
 ## What it costs

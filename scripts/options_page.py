@@ -54,7 +54,7 @@ def _lines(parent: click.Context, name: str) -> Iterator[str]:
     yield ""
     yield from _prose(command.help or "")
     yield f"Usage: `{' '.join([context.command_path, *command.collect_usage_pieces(context)])}`"
-    if rows := [row for row in map(_row, command.params) if row]:
+    if rows := [row for row in (_row(parameter, context) for parameter in command.params) if row]:
         yield ""
         yield "| option | meaning |"
         yield "|---|---|"
@@ -64,7 +64,7 @@ def _lines(parent: click.Context, name: str) -> Iterator[str]:
             yield from _lines(context, sub_command)
 
 
-def _row(parameter: click.Parameter) -> str | None:
+def _row(parameter: click.Parameter, context: click.Context) -> str | None:
     if not isinstance(parameter, click.Option) or parameter.hidden:
         return None
     names = ", ".join(f"`{name}`" for name in [*parameter.opts, *parameter.secondary_opts])
@@ -72,6 +72,8 @@ def _row(parameter: click.Parameter) -> str | None:
     text = " ".join((parameter.help or "").split()) + (" Required." if parameter.required else "")
     if parameter.multiple and "Can be repeated" not in text:
         text += " Can be repeated."
+    if default := parameter.get_help_extra(context).get("default"):
+        text += f" Default: `{default}`."
     return f"| {_cell(names + takes)} | {_cell(text)} |"
 
 

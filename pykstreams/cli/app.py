@@ -69,8 +69,8 @@ _EPILOG = """Exit codes:
     0  stopped cleanly
     1  an unexpected error: please report it
     2  usage, settings, script or topics are wrong
-    3  the brokers cannot be reached
-    4  a record could not be processed
+    3  the brokers cannot be reached, or refuse what the application wants
+    4  a record could not be processed, or the brokers refuse it
     5  the state of a task is used by another process
 """
 

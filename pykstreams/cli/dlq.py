@@ -137,7 +137,9 @@ def list_letters(letters: tuple[str, ...], by: str | None, form: str, **options:
 
 @dlq.command(epilog=_EPILOG)
 @click.argument("letters", metavar="TOPIC")
-@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="How many at most.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), default=10, show_default=True, help="How many at most."
+)
 @click.option("--key-serde", metavar="SERDE", help="How keys are read: string, long, ..., or module:Class.")
 @click.option("--value-serde", metavar="SERDE", help="The same of values. Default: text, or else hexadecimal.")
 @format_option

@@ -151,7 +151,7 @@ class Bootstraps:
     metavar="refuse|allow|MS",
     default="refuse",
     show_default=True,
-    help="How old answers of copies may be when the owner of a partition is away.",
+    help="How old answers of standby tasks may be when the owner of a partition is away.",
 )
 @click.option(
     "--reload",

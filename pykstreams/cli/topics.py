@@ -64,7 +64,12 @@ class PlannedTopic:
     help="Create every topic that is missing: those of sources, sinks and dead letters, and the application's own.",
 )
 @click.option(
-    "--partitions", type=click.IntRange(min=1), default=4, show_default=True, help="Of the first kind, for --create."
+    "--partitions",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    help="Of each topic of sources, sinks and dead letters that --create makes.",
 )
 @click.option(
     "--replication-factor",

@@ -48,7 +48,9 @@ _TIME: Final = "ms since the epoch, or ISO 8601 with a zone"
 STORE = Parameter("store", "The name of the store.", "path")
 KEY_IN_PATH = Parameter("key", "The key, as its serde writes it: see the guide.", "path")
 KEY = Parameter("key", "The key, as its serde writes it: see the guide. For keys that no path can hold.")
-STALE = Parameter("stale", "How old a copy may be when the owner of a partition is away: refuse, allow, or ms.")
+STALE = Parameter(
+    "stale", "How old the answer of a standby task may be when the owner of a partition is away: refuse, allow, or ms."
+)
 SCOPE = Parameter(
     "scope",
     "local asks this instance only; parts is how instances ask each other.",

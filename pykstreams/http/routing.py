@@ -43,7 +43,7 @@ class Asked:
     :param partitions: these only; ``None`` for all, or for that of the key.
     :param every: whether a key is looked for in all partitions.
     :param local: whether only what is here is asked.
-    :param stale: how old copies may be in ms; 0 refuses them, ``None`` allows everything.
+    :param stale: how old answers of standby tasks may be in ms; 0 refuses them, ``None`` allows everything.
     """
 
     path: str

@@ -82,7 +82,7 @@ class LiveStores:
 def live_options(command: F) -> F:
     """Adds the options of a command that can ask a running application."""
     for option in (
-        click.option("--stale", metavar="refuse|allow|MS", help="With --url: how old answers of copies may be."),
+        click.option("--stale", metavar="refuse|allow|MS", help="With --url: how old answers of standby tasks may be."),
         click.option("--tls-ca", metavar="FILE", help="With --url: what certificates are checked with."),
         click.option("--token-file", metavar="FILE", help="With --url: a file with the token of the application."),
     ):
@@ -93,7 +93,9 @@ def live_options(command: F) -> F:
 @click.command()
 @click.argument("store")
 @click.option("--url", metavar="http://HOST:PORT", required=True, help="An instance of the running application.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many rows at most.")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), default=20, show_default=True, help="How many rows at most."
+)
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="As of 'get'."
 )

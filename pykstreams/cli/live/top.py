@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--url", metavar="http://HOST:PORT", required=True, help="An instance of the running application.")
-@click.option("--interval", metavar="SECONDS", type=click.FloatRange(min=0.2), default=2.0, show_default=True)
+@click.option(
+    "--interval",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0.2),
+    default=2.0,
+    show_default=True,
+    help="From one picture to the next, and the time of its rates.",
+)
 @click.option("--once", is_flag=True, help="Print one picture, with the rates of one interval, and end.")
 @click.option("--token-file", metavar="FILE", help="A file with the token of the application.")
 @click.option("--tls-ca", metavar="FILE", help="What its certificate is checked with.")

@@ -272,7 +272,7 @@ _KEYS = (
         _INT,
         2,
         _MEDIUM,
-        "How many extra copies, over the whole application, may warm up at one time before tasks move to them.",
+        "How many extra standby tasks, over the whole application, may warm up at one time before tasks move to them.",
         minimum=1,
     ),
     ConfigKey(
@@ -535,7 +535,7 @@ _KEYS = (
         _LONG,
         600_000,
         _LOW,
-        "How often the workers look whether a warmed-up copy can take its task over.",
+        "How often the workers look whether a standby task that was warmed up can take its task over.",
         minimum=60_000,
     ),
     ConfigKey(
@@ -567,7 +567,7 @@ _KEYS = (
         _LIST,
         (),
         _LOW,
-        "Names of client tags; copies of a task are spread over workers that differ in them.",
+        "Names of client tags; active and standby tasks are spread over workers that differ in them.",
         check=Check(f"at most {MAX_TAGS} names of client tags", _are_tags),
     ),
     ConfigKey(
