@@ -307,10 +307,12 @@ class Worker:
         elif change is not None:
             with self._rebalances.assigning():
                 self._life.assign()
-                if change.layout is not self._layout:
-                    self._adapt(change.layout)
-                tasks.want(change.active)
-                parts.membership.ack(change)
+                try:
+                    if change.layout is not self._layout:
+                        self._adapt(change.layout)
+                finally:  # the group does not say it again, and others have what it took away
+                    tasks.want(change.active)
+                    parts.membership.ack(change)
         if not self._standing.is_member():
             self._wait_for_the_group()
             return
@@ -391,6 +393,8 @@ class Worker:
         swaps = self._parts.swaps
         if not self._life.runs or (swaps is not None and swaps.holds_a_task):
             return min(SOON_S, self._poll_s)
+        if not self._parts.membership.may_commit():  # nor is a commit that is due about to happen
+            return self._poll_s
         return max(0.0, min(self._poll_s, self._schedule.left_s))
 
     def _report_running(self) -> None:

@@ -454,6 +454,30 @@ def test_tasks_that_read_more_from_now_on_are_rebuilt_also_where_they_could_not_
     assert {task.id: set(task.inputs) for task in bench.made[-2:]} == {ONE: {P0, more}, TWO: {P1}}
 
 
+@pytest.mark.parametrize(
+    "failure", [TaskMigratedError("not in the group"), TaskCorruptedError({ONE}), ClusterUnavailableError("away")]
+)
+def test_assignment_that_comes_with_other_inputs_holds_also_where_their_tasks_could_not_be_committed(
+    bench: WorkerBench, failure: Exception
+) -> None:
+    bench.assign(ONE, TWO)
+    bench.feed(P0, 0)
+    third, more = TaskId(0, 2), [TopicPartition("returns", number) for number in range(3)]
+    orders = [TopicPartition("orders", number) for number in range(3)]
+    tasks = {TaskId(0, number): frozenset({orders[number], more[number]}) for number in range(3)}
+    bench.layout = TopicLayout({"orders": 3, "returns": 3}, tasks)
+    bench.membership.fail = failure
+    change = bench.assignment(ONE, third)
+    bench.membership.changes.append([TWO])
+    bench.membership.changes.append(change)
+    for _ in range(3):
+        bench.worker.step()
+        bench.clock.advance(1)
+
+    assert bench.tasks.running.keys() == {ONE, third}
+    assert bench.membership.acknowledged[-1] is change
+
+
 def test_task_whose_topics_are_gone_is_let_go_and_taken_up_when_it_is_assigned_again(bench: WorkerBench) -> None:
     bench.assign(ONE, TWO)
     both = bench.layout
@@ -728,6 +752,20 @@ def test_worker_processes_on_while_it_waits_for_others_to_join(bench: WorkerBenc
         bench.clock.advance(0.5)
 
     assert bench.made[0].done == {P0: 20}
+
+
+def test_worker_whose_commit_is_due_waits_for_records_while_others_join(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    bench.feed(P0, 0)
+    bench.membership.rebalances = True
+    bench.clock.advance(60)
+    bench.worker.step()
+    waited, committed = bench.reader.timeouts[-1], dict(bench.membership.offsets)
+    bench.membership.rebalances = False
+    bench.worker.step()
+
+    assert (waited, committed) == (0.1, {})
+    assert bench.membership.offsets == {P0: (1, "m1")}
 
 
 def test_records_that_could_not_be_delivered_before_the_session_ended_are_dropped(
