@@ -154,6 +154,14 @@ class RecordCollector:
         if self._held is not None:
             self._held.forget(task_id)
 
+    def abandon(self, task_id: TaskId) -> None:
+        """Drops the changelog records of a task that wait for others, which is let go of and will be closed.
+
+        They would follow results that were not taken, and that nobody knows any more when the task begins again.
+        """
+        if self._held is not None:
+            self._held.forget(task_id)
+
     def time_zero(self) -> int:
         """The timestamp to send in place of 0: 1 where the producer would send the current time; warns of it once."""
         if self._takes_time_zero:
@@ -252,7 +260,7 @@ class RecordCollector:
                 self._producer.produce(topic, value, key, partition, headers=list(headers) if headers else None, **time)
             except BufferError:
                 self._producer.poll(_WAIT_FOR_ROOM_S)
-                self.check()
+                self._check_amid_a_record()
             else:
                 return
         raise ClusterUnavailableError(
@@ -320,6 +328,12 @@ class RecordCollector:
         """Raises the error that is kept."""
         if self._error is not None:
             raise self._error
+
+    def _check_amid_a_record(self) -> None:
+        """Raises the error that is kept; all tasks go back where it is about some, for this record is half done."""
+        if isinstance(self._error, TaskCorruptedError):
+            raise TaskMigratedError(str(self._error.__cause__)) from self._error
+        self.check()
 
     def clear(self) -> None:
         """Drops the error that is kept, when its tasks have been closed or a transaction was aborted."""

@@ -388,6 +388,10 @@ class Task:
             self._state.commit_requested = False
             self._state.metadata.needs_commit = False
 
+    def abandon(self) -> None:
+        """Drops what waits to be sent: the task is let go of. For the worker's thread, before ``close`` on another."""
+        self._state.collector.abandon(self.id)
+
     def close(self) -> None:
         """Closes processors and stores; all of them, whatever one of them raises. Does not commit."""
         with self.gate:

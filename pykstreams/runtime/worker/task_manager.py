@@ -226,7 +226,8 @@ class TaskManager:
         stopped += [self._held.pop(task_id) for task_id in [*self._held] if task_id in gone]
         opening = [self._opening.pop(task_id) for task_id in [*self._opening] if task_id in gone]
         found = [*(one.task for one in stopped), *(one.task for one in opening)]
-        for _ in found:
+        for task in found:
+            task.abandon()
             self._on_change(-1)
         return found
 

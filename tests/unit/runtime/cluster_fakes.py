@@ -220,6 +220,9 @@ class FakeTask(Task):
         self._dirty = False
         self.commit_requested = False
 
+    def abandon(self) -> None:
+        self.history.append("abandon")
+
     def close(self) -> None:
         self.history.append("close")
 

@@ -101,6 +101,16 @@ def test_waiting_for_room_ends_with_the_error_that_made_the_queue_full() -> None
         collector.send(ProducerRecord("out", b"k", b"v"))
 
 
+def test_a_failure_that_sends_a_task_back_sends_all_back_where_it_interrupts_a_record_of_another_one() -> None:
+    """The record is half done, and nobody would do the rest."""
+    producer = FullProducer(1000)
+    collector, _ = make(producer)
+    failed(collector, "NOT_ENOUGH_REPLICAS")
+
+    with pytest.raises(TaskMigratedError, match="record to out from SINK was not delivered"):
+        collector.send(ProducerRecord("out", b"k", b"v"))
+
+
 def test_changelog_writes_go_to_their_partition_and_without_a_time_leave_it_to_the_producer() -> None:
     producer = CapturingProducer()
     collector, _ = make(producer)
@@ -197,6 +207,20 @@ def test_what_a_task_held_when_it_closed_is_never_sent() -> None:
     collector.flush()
 
     assert producer.flushed == [[]]
+
+
+def test_what_a_task_held_when_it_was_let_go_of_is_never_sent_though_it_is_not_closed_yet() -> None:
+    producer, collector, write = holding()
+    write(b"k", b"v", 7, ())
+    failed(collector, "NOT_ENOUGH_REPLICAS")
+    with pytest.raises(TaskCorruptedError):
+        collector.flush()
+    collector.clear()
+    collector.abandon(TASK)
+    write(b"k", b"of a cache that is flushed as the task closes", 7, ())
+    collector.flush()  # the next commit, of other tasks
+
+    assert [record for topics in producer.flushed for record in topics] == []
 
 
 def test_held_records_for_which_there_is_no_room_are_sent_by_the_next_flush() -> None:

@@ -254,6 +254,7 @@ def test_corrupted_task_is_taken_up_again_and_its_neighbour_stays(bench: WorkerB
 
     assert bench.updater.closed == [(ONE, None)]
     assert TWO in bench.tasks.running
+    assert ["abandon" in task.history for task in bench.made] == [True, False]
 
 
 @pytest.mark.parametrize("report", [Corrupted(ONE), Damaged(ONE, StoreEngineError("bad block", task_id=ONE))])
