@@ -51,7 +51,9 @@ SETTINGS = GroupSettings("app", None, session_timeout_ms=10_000, rebalance_timeo
 class Cluster:
     """A cluster whose changelogs have many rows, so that a task moves only to who has caught up."""
 
-    def end_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> Mapping[TopicPartition, int]:
         return dict.fromkeys(partitions, 50_000)
 
     def racks(self, partitions: Collection[TopicPartition]) -> Racks:
@@ -81,6 +83,7 @@ class SimulatedMember:
             prepare=lambda: LAYOUT,
             cluster=Cluster(),
             committed=requests.committed,
+            ends_s=1,
             configs=AssignmentConfigs(num_standby_replicas=1, probing_rebalance_interval_ms=60_000),
             process_id=process_id,
             clock=clock,

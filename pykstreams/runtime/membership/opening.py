@@ -107,11 +107,13 @@ def _classic(
     )
     process_id = ProcessId(uuid.UUID(parts.instance))
     settings = _consumer_settings(config, client_id, number)
+    times = SessionTimes.of_settings(settings, requests.group.session_timeout_ms)
     leadership = Leadership(
         plan,
         prepare=parts.prepare,
         cluster=parts.cluster,
         committed=for_session.committed,
+        ends_s=times.heartbeat_s,
         configs=AssignmentConfigs.of(config),
         process_id=process_id,
         clock=clock,
@@ -122,7 +124,7 @@ def _classic(
         for_session,
         leadership.assign,
         clock=clock,
-        times=SessionTimes.of_settings(settings, requests.group.session_timeout_ms),
+        times=times,
         max_poll_s=requests.group.rebalance_timeout_ms / 1000,
         is_static=requests.group.instance_id is not None,
     )

@@ -287,7 +287,9 @@ class Worker:
             committing = self._tasks.running.values() if self._exactly_once else going
             try:
                 if not self._commits_in_time(self._parts.output.commits.commit_last, committing):
-                    raise ClusterUnavailableError("the brokers do not answer; their last records are processed again")
+                    raise ClusterUnavailableError(
+                        "the brokers do not answer, or have put this worker out; their last records are processed again"
+                    )
             except (TaskMigratedError, TaskCorruptedError, ClusterUnavailableError, StoreEngineError) as error:
                 log.warning("tasks that leave could not be committed: %s", error)
                 self._start_over(None)
@@ -420,12 +422,15 @@ class Worker:
             self._schedule.waits()
 
     def _commits_in_time(self, commit: Callable[[Collection[Running]], bool], tasks: Collection[Running]) -> bool:
-        """Commits tasks of which some are about to go; false when brokers did not take it in all the time there is."""
+        """Commits tasks of which some are about to go; false when that was not possible in all the time there is.
+
+        Nothing is delivered for a worker that may have been put out of its group: others have its tasks then.
+        """
         self._parts.output.commits.before_processing()  # what is in flight may be sent when it has finished
         settled = self._settling.wait(tasks)
         deadline = self._clock.monotonic() + LAST_COMMIT_S
-        while not commit(settled):
-            if self._clock.monotonic() > deadline:
+        while not (self._standing.is_member() and commit(settled)):
+            if self._standing.has_lapsed() or self._clock.monotonic() > deadline:
                 return False
             self._parts.woken.wait(SOON_S)
         return True

@@ -240,6 +240,8 @@ class FakeMembership:
         self.left: bool | None = None
         self.times = SessionTimes(2, 6)
         self.silent: float | None = 0.0
+        self.looks_until_answer = 0
+        """How often a worker looks whether the group is silent before that has answered; 0: it does not by itself."""
         self.when_polled: Callable[[], None] = lambda: None
         self.on_revoked: Callable[[frozenset[TaskId]], None] = lambda _: None
         self.commits = 0
@@ -274,6 +276,10 @@ class FakeMembership:
         return not self.rebalances and not self._joins
 
     def silent_s(self) -> float | None:
+        if self.looks_until_answer:
+            self.looks_until_answer -= 1
+            if not self.looks_until_answer:
+                self.silent = 0.0
         return self.silent
 
     def commit(self, offsets: Offsets) -> bool:

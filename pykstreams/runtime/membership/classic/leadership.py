@@ -40,7 +40,9 @@ log = logging.getLogger(__name__)
 class ClusterView(Protocol):
     """The methods of an administrative client that a leader calls."""
 
-    def end_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]: ...
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> Mapping[TopicPartition, int]: ...
 
     def racks(self, partitions: Collection[TopicPartition]) -> Racks:
         """The racks of the replicas of partitions; one whose racks are not all known is left out."""
@@ -51,6 +53,8 @@ class Leadership:
     """The work of a member that is chosen to lead; for the thread of its session.
 
     :param prepare: checks the topics, and creates those that may be missing.
+    :param ends_s: how long the ends of changelogs are asked for at most: nobody hears of the leader meanwhile, and the
+        coordinator puts out a member of which it does not hear for its session.
     :param committed: reads what the group has committed, or raises ``GroupError``.
     :param assignor: the user's, ``task.assignor.class``.
     """
@@ -62,6 +66,7 @@ class Leadership:
         prepare: Callable[[], TopicLayout],
         cluster: ClusterView,
         committed: Callable[[Collection[TopicPartition]], Offsets],
+        ends_s: float,
         configs: AssignmentConfigs,
         process_id: ProcessId,
         clock: Clock,
@@ -71,6 +76,7 @@ class Leadership:
         self._prepare = prepare
         self._cluster = cluster
         self._committed = committed
+        self._ends_s = ends_s
         self._configs = configs
         self._process_id = process_id
         self._clock = clock
@@ -163,7 +169,7 @@ class Leadership:
         own = {place for task in stateful for place in task.changelogs - task.inputs}
         reused = {place for task in stateful for place in task.changelogs & task.inputs}
         try:
-            ends = self._cluster.end_offsets(own) if own else {}
+            ends = self._cluster.end_offsets(own, timeout_s=self._ends_s) if own else {}
             committed = self._committed(reused) if reused else {}
         except (ClusterError, GroupError) as error:
             log.warning("the ends of changelogs are unknown, so tasks stay where they were: %s", error)

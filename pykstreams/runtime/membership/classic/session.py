@@ -11,6 +11,7 @@ silently joined again could commit what others have taken up.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
@@ -115,7 +116,11 @@ class ClassicSession:
         self._failures = 0
         self._heartbeat_at = 0.0
         self._answered_from = 0.0
-        """When the last request was sent that the coordinator has answered."""
+        """When the last request was sent that the coordinator has answered; of a leader, when its join was."""
+        self._leads = False
+        """Whether it shares out tasks: it sends nothing meanwhile, and its session has begun anew."""
+        self._was_put_out = False
+        """Whether it is no member any more, and the worker does not know that yet."""
 
     @property
     def member_id(self) -> str:
@@ -136,18 +141,22 @@ class ClassicSession:
 
     def poll(self, timeout_s: float) -> Event | None:
         """Returns the next event, waits for it if need be; to be called at least every ``max.poll.interval.ms``."""
-        return self._thread.poll(timeout_s)
+        event = self._thread.poll(timeout_s)
+        if isinstance(event, Expelled):
+            self._was_put_out = False
+        return event
 
     def silent_s(self) -> float | None:
         """Seconds since the last request that the coordinator has answered was sent, 0 for one that is no member.
 
         ``None`` while a join is under way: the coordinator keeps a member whose join waits for those of others. One
-        that had to be asked for again may not have reached it.
+        that had to be asked for again may not have reached it. Infinite from the end of the membership until ``poll``
+        has returned it: others may have the tasks already.
         """
         with self._changed:
             if self._member is None:
-                return 0.0
-            if self._wish is not None and not self._failures:
+                return math.inf if self._was_put_out else 0.0
+            if self._wish is not None and not self._failures and not self._leads:
                 return None
             return self._clock.monotonic() - self._answered_from
 
@@ -173,7 +182,10 @@ class ClassicSession:
         """Does what is due; returns for how many seconds nothing else is."""
         wish, member = self._wish, self._member
         if wish is not None:
-            return self._join(wish)
+            try:
+                return self._join(wish)
+            finally:
+                self._leads = False
         if member is None:
             return IDLE_S
         if self._thread.was_left_alone():
@@ -189,7 +201,7 @@ class ClassicSession:
         try:
             joined = self._requests.join(self._member_id, subscription)
             self._member_id = joined.member.member_id
-            assignments = {} if joined.subscriptions is None else self._lead(joined.subscriptions)
+            assignments = {} if joined.subscriptions is None else self._share_out(joined.subscriptions)
             sent_at = self._clock.monotonic()
             assignment = self._requests.sync(joined.member, assignments)
         except GroupError as error:
@@ -209,6 +221,11 @@ class ClassicSession:
             self._knows_of_rejoin = False
             self._thread.report(Synced(joined.member, assignment))
         return 0.0
+
+    def _share_out(self, subscriptions: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        with self._changed:
+            self._leads, self._answered_from = True, self._clock.monotonic()
+        return self._lead(subscriptions)
 
     def _not_joined(self, error: GroupError) -> float:
         if self._thread.is_stopping:
@@ -285,6 +302,7 @@ class ClassicSession:
         if self._member is None:
             return
         self._member = None
+        self._was_put_out = True
         self._wish = None
         self._knows_of_rejoin = False
         if not keeps_id:
@@ -294,6 +312,7 @@ class ClassicSession:
 
     def _refuse(self, error: StreamsError) -> None:
         with self._changed:
+            self._was_put_out |= self._member is not None
             self._member = None
             self._wish = None
             self._thread.report(Refused(error))

@@ -12,6 +12,7 @@ commit what others have taken up.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias
@@ -121,6 +122,8 @@ class StreamsSession:
         )
         self._changed = self._thread.changed
         self._place: _Place | None = None
+        self._was_put_out = False
+        """Whether it is no member any more, and the worker does not know that yet."""
 
     @property
     def epoch(self) -> int | None:
@@ -153,11 +156,18 @@ class StreamsSession:
             if isinstance(event, Targeted) and self._place is not None:
                 # what the worker is about to take is not given up by a heartbeat that repeats what it had before
                 self._place.owned = self._place.owned.together(event.tasks)
+            if isinstance(event, Expelled):
+                self._was_put_out = False
             return event
 
     def silent_s(self) -> float:
-        """Seconds since the last heartbeat that the coordinator has answered was sent, 0 for one that is no member."""
+        """Seconds since the last heartbeat that the coordinator has answered was sent, 0 for one that is no member.
+
+        Infinite from the end of the membership until ``poll`` has returned it: others may have the tasks already.
+        """
         with self._changed:
+            if self._was_put_out:
+                return math.inf
             place = self._place
             if place is None or place.epoch == JOINING:
                 return 0.0
@@ -254,10 +264,12 @@ class StreamsSession:
     def _lose(self, reason: str) -> None:
         if self._place is not None:
             self._place = None
+            self._was_put_out = True
             self._thread.withdraw()
             self._thread.report(Expelled(reason))
 
     def _refuse(self, error: StreamsError) -> None:
+        self._was_put_out |= self._place is not None
         self._place = None
         self._thread.report(Refused(error))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 import pytest
@@ -209,6 +210,30 @@ def test_revoked_task_leaves_without_a_commit_where_brokers_take_nothing(
 
     assert bench.membership.offsets == {}
     assert "tasks that leave could not be committed: the brokers do not answer" in caplog.text
+
+
+def test_revoked_task_of_a_worker_that_may_have_been_put_out_delivers_nothing_any_more(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    bench.feed(P0, 0)
+    bench.membership.silent = math.inf
+    delivered = bench.deliveries.flushed
+    bench.membership.changes.append([ONE])
+    bench.worker.step()
+
+    assert bench.deliveries.flushed == delivered
+    assert bench.membership.offsets == {}
+    assert bench.updater.closed == [(ONE, None)]
+
+
+def test_revoked_task_is_committed_when_the_group_answers_again(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    bench.feed(P0, 0)
+    bench.membership.silent = 5.0
+    bench.membership.looks_until_answer = 4
+    bench.membership.changes.append([ONE])
+    bench.worker.step()
+
+    assert bench.membership.offsets == {P0: (1, "m1")}
 
 
 def test_records_of_a_task_that_left_are_ignored(bench: WorkerBench) -> None:

@@ -41,6 +41,7 @@ A, B = (ProcessId(uuid.UUID(int=number)) for number in (1, 2))
 TASK = TaskId(0, 0)
 IN, LOG = TopicPartition("in", 0), TopicPartition("log", 0)
 LAYOUT = TopicLayout({"in": 1, "log": 1}, {TASK: frozenset({IN})})
+ENDS_S = 2.0
 LOGGED = plan(part(0, source("S", "in"), changelogs={"store": InternalTopic("log", "changelog", None)}))
 _SUB = part(0, source("S", "in"))
 REUSED = plan(
@@ -67,7 +68,10 @@ class Cluster:
             raise self.missing
         return LAYOUT
 
-    def end_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> Mapping[TopicPartition, int]:
+        assert timeout_s == ENDS_S, "nobody hears of the leader meanwhile"
         self.asked_ends.append(frozenset(partitions))
         if self.ends_fail:
             raise self.ends_fail
@@ -98,6 +102,7 @@ def led(
         prepare=cluster.prepare,
         cluster=cluster,
         committed=cluster.committed,
+        ends_s=ENDS_S,
         configs=configs or AssignmentConfigs(),
         process_id=A,
         clock=FakeClock(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from threading import Event as Flag
 
@@ -124,7 +125,35 @@ def test_a_member_that_is_not_in_the_group_waits_for_no_word_of_it() -> None:
     member.clock.advance(60_000)
     assert member.session.silent_s() == 0
     member.joined().beat(KafkaError.UNKNOWN_MEMBER_ID)
+    assert isinstance(member.session.poll(0), Expelled)
     member.clock.advance(60_000)
+    assert member.session.silent_s() == 0
+
+
+def test_a_member_that_was_put_out_counts_no_more_before_the_worker_has_heard_of_it() -> None:
+    member = Member().joined()
+    member.beat(KafkaError.UNKNOWN_MEMBER_ID)
+    assert member.session.silent_s() == math.inf
+
+
+def test_a_leader_that_takes_long_to_share_out_tasks_is_in_doubt_like_any_member() -> None:
+    """It says nothing meanwhile, and the coordinator keeps it for one session from its answer to the join on."""
+    member = Member().joined()
+    member.requests.leads = True
+    silent: list[float | None] = []
+
+    def slowly(subscriptions: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        member.clock.advance(7_000)
+        silent.append(member.session.silent_s())
+        return dict(subscriptions)
+
+    member.lead = slowly
+    member.session.join(b"again")
+    member.clock.advance(60_000)
+    silent.append(member.session.silent_s())
+    member.session.step()
+
+    assert silent == [None, 7]
     assert member.session.silent_s() == 0
 
 

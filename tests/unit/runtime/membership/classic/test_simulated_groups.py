@@ -52,7 +52,7 @@ SESSION_MS, POLL_MS, PROBE_MS = 10_000, 30_000, 60_000
 
 
 class EmptyCluster:
-    def end_offsets(self, partitions: Any) -> dict[TopicPartition, int]:
+    def end_offsets(self, partitions: Any, *, timeout_s: float | None = None) -> dict[TopicPartition, int]:
         return dict.fromkeys(partitions, 0)
 
     def racks(self, partitions: Any) -> dict[TopicPartition, frozenset[str]]:
@@ -109,6 +109,7 @@ class Member(Instance):
             prepare=lambda: LAYOUT,
             cluster=EmptyCluster(),
             committed=self.requests.committed,
+            ends_s=1,
             configs=AssignmentConfigs(probing_rebalance_interval_ms=PROBE_MS),
             process_id=process_id,
             clock=clock,

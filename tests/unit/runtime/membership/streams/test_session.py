@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from threading import Event as Flag
 
@@ -306,6 +307,16 @@ def test_the_group_has_been_silent_since_the_last_heartbeat_that_it_answered_was
     member.requests.assignments = [NO_TASKS]
     member.beat()
     assert member.session.silent_s() == 0
+
+
+def test_a_member_that_was_put_out_counts_no_more_before_the_worker_has_heard_of_it() -> None:
+    member = Member().joined()
+    member.beat(group_error(KafkaError.UNKNOWN_MEMBER_ID))
+    before = member.session.silent_s()
+    while not isinstance(member.session.poll(0), Expelled):
+        pass
+
+    assert (before, member.session.silent_s()) == (math.inf, 0)
 
 
 def test_the_session_is_taken_for_three_of_the_heartbeats_that_the_coordinator_wants_at_least() -> None:
