@@ -88,3 +88,12 @@ class Membership(Protocol):
     def close(self, leave: bool) -> None:
         """Leaves the group, a static member too, or falls silent so that the tasks stay here until the session ends."""
         ...
+
+
+def is_surely_in(membership: Membership) -> bool:
+    """Whether nobody else can have had the tasks of a member until now, as far as it can know.
+
+    Its session may be over when its process was stopped. While it joins, it knows nothing of that.
+    """
+    silent_s = membership.silent_s()
+    return silent_s is not None and silent_s <= membership.times.session_s

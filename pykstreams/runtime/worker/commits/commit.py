@@ -21,7 +21,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
-from pykstreams.runtime.membership.membership import Membership
+from pykstreams.runtime.membership.membership import Membership, is_surely_in
 from pykstreams.runtime.worker.commits.work_notes import at_rest, at_work
 
 log = logging.getLogger(__name__)
@@ -182,8 +182,10 @@ class CommitSteps:
         self._outage.failed("the group's coordinator does not take the offsets")
 
     def _ends(self, changelogs: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Where changelogs end, as long as only this worker can have written to them; else nothing."""
         try:
-            return self._end_offsets(changelogs)
+            ends = self._end_offsets(changelogs)
+            return ends if is_surely_in(self.membership) else {}
         except ClusterError as error:
             # state without a new offset is right, too: more of the changelog is read again after a restart
             self._ends_unknown.warn(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping
 
 import pytest
 
@@ -34,6 +35,7 @@ class CommitBench:
         self.deliveries = FakeDeliveries()
         self.told: list[Offsets] = []
         self.ends: dict[TopicPartition, int] | None = {LOG: 77}
+        self.when_ends_are_asked: Callable[[], None] = lambda: None
         self.task = FakeTask(TaskId(0, 0), [ORDERS], {})
         self.one = Committable(self.task, frozenset({ORDERS}), frozenset(changelogs))
         self.steps = CommitSteps(
@@ -47,6 +49,7 @@ class CommitBench:
         )
 
     def _end_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        self.when_ends_are_asked()
         if self.ends is None:
             raise ClusterError("asking for the end offset of shop-counts-changelog-0 failed")
         return {place: self.ends[place] for place in partitions}
@@ -176,6 +179,22 @@ def test_state_keeps_its_offset_when_the_ends_of_changelogs_are_unknown(
 
     assert bench.task.history[-1] == ("post", {})
     assert "so state keeps its old offsets" in caplog.text
+
+
+@pytest.mark.parametrize("exactly_once", [False, True])
+@pytest.mark.parametrize("silent", [6.5, math.inf, None])
+def test_state_keeps_its_offset_where_others_may_have_written_to_the_changelog_meanwhile(
+    bench: CommitBench, exactly_once: bool, silent: float | None
+) -> None:
+    """The process may have been stopped between the commit and the look at the end."""
+    producer = FakeTransactions()
+    commits = ExactlyOnce(bench.steps, producer, bench.clock, 10_000) if exactly_once else AtLeastOnce(bench.steps)
+    bench.process(0)
+    bench.when_ends_are_asked = lambda: setattr(bench.membership, "silent", silent)
+
+    assert commits.commit([bench.one])
+
+    assert bench.task.history == ["prepare", ("post", {})]
 
 
 def test_source_topic_as_changelog_stands_for_what_was_read() -> None:
