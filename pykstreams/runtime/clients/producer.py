@@ -31,6 +31,9 @@ log = logging.getLogger(__name__)
 _CALL_S = 10.0
 """How long one step of a transaction is waited for; a worker serves nobody meanwhile."""
 
+_OFFSETS_S = 4.0
+"""The same of its offsets: librdkafka may wait without end for a coordinator that has been away (decision 0051)."""
+
 _ONE_TRANSACTION_MS = 60_000
 
 _LOOK_UP_S = 1.0
@@ -185,8 +188,9 @@ class WorkerProducer:
             self._transact(
                 "sending offsets to the transaction",
                 lambda timeout_s: committed_offsets.send_to_transaction(self.raw, offsets, group_metadata, timeout_s),
+                _OFFSETS_S,
             )
-        self._transact("committing the transaction", self.raw.commit_transaction)
+        self._transact("committing the transaction", self.raw.commit_transaction, _CALL_S)
 
     def abort(self) -> bool:
         """Drops what was sent since ``begin``; false when this producer must be made anew."""
@@ -219,12 +223,12 @@ class WorkerProducer:
             self._calls = BoundedCalls("transactions")
         self._calls.call(lambda timeout_s: served(lambda: act(timeout_s)), timeout_s)
 
-    def _transact(self, doing: str, act: Callable[[float], object]) -> None:
+    def _transact(self, doing: str, act: Callable[[float], object], attempt_s: float) -> None:
         """Makes one step of a transaction; what may pass is tried again for a while."""
         deadline = self._clock.monotonic() + _CALL_S
         while True:
             try:
-                self._bounded(act, _CALL_S)
+                self._bounded(act, attempt_s)
                 return
             except HangingCallError as error:
                 raise self._broken_by(doing, error) from error

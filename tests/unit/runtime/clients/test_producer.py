@@ -13,6 +13,7 @@ from confluent_kafka.admin import ClusterMetadata
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, ConfigError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.settings.clients import TRANSACTION_TIMEOUT_MS
 from pykstreams.runtime.clients import bounded, committed_offsets
 from pykstreams.runtime.clients import producer as module
 from pykstreams.runtime.clients.producer import DeliveryFailures, WorkerProducer
@@ -36,6 +37,8 @@ class FakeProducerClient(Producer):
         self.answers: dict[str, list[Exception | Callable[[], None]]] = {}
         self.calls: list[str] = []
         self.undelivered = 0
+        self.offsets_within_s = 0.0
+        """How long the last call for offsets may have taken."""
 
     def _answer(self, call: str) -> int:
         self.calls.append(call)
@@ -73,6 +76,7 @@ class FakeProducerClient(Producer):
 
     def send_to_transaction(self, offsets: Any, metadata: Any, timeout: float) -> None:
         """As ``committed_offsets`` does, past the client's own methods."""
+        self.offsets_within_s = timeout
         self._answer("offsets")
 
     def commit_transaction(self, timeout: float = -1) -> None:
@@ -103,6 +107,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     over = threading.Event()
     monkeypatch.setattr(bounded, "GRACE_S", 0.0)
     monkeypatch.setattr(module, "_CALL_S", 0.01)
+    monkeypatch.setattr(module, "_OFFSETS_S", 0.01)
     yield over.wait  # type: ignore[misc]
     over.set()
 
@@ -176,6 +181,13 @@ def test_call_that_hangs_is_left_behind_and_breaks_the_producer(
         bench.producer.commit(OFFSETS, b"member")
 
     assert not bench.producer.abort()
+
+
+def test_offsets_are_waited_for_no_longer_than_the_transaction_itself_would_be(bench: ProducerBench) -> None:
+    """librdkafka may wait without end for a broker that was away, and the brokers roll it back after 10 s."""
+    bench.producer.commit(OFFSETS, b"member")
+
+    assert bench.client.offsets_within_s + bounded.GRACE_S <= 0.6 * TRANSACTION_TIMEOUT_MS / 1000
 
 
 def test_transaction_that_must_be_aborted_leaves_the_producer_as_it_is(bench: ProducerBench) -> None:
