@@ -33,19 +33,24 @@ class Joined:
     subscriptions: Mapping[str, bytes] | None
 
 
+@dataclass(frozen=True, slots=True)
+class NamedFirst:
+    """An answer to a first join: the id under which to join, so that a join that gets lost leaves no second member."""
+
+    member_id: str
+
+
 class GroupCoordinator(CoordinatorRequests):
     """The coordinator of a classic group."""
 
-    def join(self, member_id: str, subscription: bytes) -> Joined:
+    def join(self, member_id: str, subscription: bytes) -> Joined | NamedFirst:
         """Joins, or joins again; waits for the other members up to the rebalance time-out.
 
         :param member_id: the one of the last time; empty for the first.
         """
         answer = self._join(member_id, subscription)
-        if (
-            answer.error_code == KafkaError.MEMBER_ID_REQUIRED
-        ):  # the broker wants to know us before it makes others wait
-            answer = self._join(answer.member_id, subscription)
+        if answer.error_code == KafkaError.MEMBER_ID_REQUIRED:
+            return NamedFirst(answer.member_id)
         self.raise_for(answer.error_code)
         leads = answer.leader == answer.member_id and not answer.skip_assignment
         return Joined(

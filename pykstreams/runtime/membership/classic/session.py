@@ -20,7 +20,7 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterUnavailableError, ConfigError, StreamsError
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.coordinators.coordinator_requests import MemberOf
-from pykstreams.runtime.clients.coordinators.group_coordinator import Joined
+from pykstreams.runtime.clients.coordinators.group_coordinator import Joined, NamedFirst
 from pykstreams.runtime.clients.errors import INSTANCE_ID_TAKEN, OUT_OF_CLASSIC_GROUP, GroupError
 from pykstreams.runtime.membership.refusals import (
     ASKED_AGAIN,
@@ -52,7 +52,7 @@ _OTHER_PROTOCOL: Final = (
 class GroupRequests(Protocol):
     """The requests to the coordinator that a session makes (``GroupCoordinator``)."""
 
-    def join(self, member_id: str, subscription: bytes) -> Joined: ...
+    def join(self, member_id: str, subscription: bytes) -> Joined | NamedFirst: ...
 
     def sync(self, member: MemberOf, assignments: Mapping[str, bytes]) -> bytes: ...
 
@@ -200,6 +200,9 @@ class ClassicSession:
     def _join(self, subscription: bytes) -> float:
         try:
             joined = self._requests.join(self._member_id, subscription)
+            if isinstance(joined, NamedFirst):
+                self._member_id = joined.member_id
+                return 0.0
             self._member_id = joined.member.member_id
             assignments = {} if joined.subscriptions is None else self._share_out(joined.subscriptions)
             sent_at = self._clock.monotonic()

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.coordinators import coordinator_requests
 from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings, MemberOf
-from pykstreams.runtime.clients.coordinators.group_coordinator import GroupCoordinator
+from pykstreams.runtime.clients.coordinators.group_coordinator import GroupCoordinator, Joined, NamedFirst
 from pykstreams.runtime.clients.coordinators.wire_settings import wire_settings
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
@@ -38,6 +38,7 @@ def connected(servers: str, *, embedded: bool = True, timeout_s: float = 5) -> G
 def test_a_member_joins_leads_commits_and_leaves(cluster: EmbeddedCluster) -> None:
     coordinator = connected(cluster.bootstrap_servers)
     joined = coordinator.join("", b"said")
+    assert isinstance(joined, Joined)  # this cluster does not name members first
     assert joined.leader == joined.member.member_id
     assert joined.subscriptions == {joined.leader: b"said"}
     assert coordinator.sync(joined.member, {joined.leader: b"given"}) == b"given"
@@ -107,6 +108,19 @@ def test_a_commit_that_the_former_coordinator_refuses_looks_for_the_new_one() ->
     with pytest.raises(GroupError, match="NOT_COORDINATOR"):
         coordinator.commit(MemberOf(1, "me"), {TopicPartition("a", 0): (1, "")})
     assert connections.forgot.is_set()
+
+
+class NamingConnections(MovedConnections):
+    """A coordinator that wants to know a member before this one makes others wait (KIP-394)."""
+
+    def ask(self, group: str, request: Any, timeout_s: float) -> Any:
+        return SimpleNamespace(error_code=KafkaError.MEMBER_ID_REQUIRED, member_id="me")
+
+
+def test_a_member_is_told_the_id_to_join_under() -> None:
+    coordinator = connected("127.0.0.1:1")
+    coordinator._connections = cast("Any", NamingConnections())
+    assert coordinator.join("", b"said") == NamedFirst("me")
 
 
 class OpenConnections(MovedConnections):

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError
 
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, ConfigError, StreamsError
 from pykstreams.runtime.clients.coordinators.coordinator_requests import MemberOf
-from pykstreams.runtime.clients.coordinators.group_coordinator import Joined
+from pykstreams.runtime.clients.coordinators.group_coordinator import Joined, NamedFirst
 from pykstreams.runtime.membership.classic.session import ClassicSession, RejoinWanted, Synced
 from pykstreams.runtime.membership.session_events import Expelled, Refused
 from pykstreams.runtime.membership.session_times import SessionTimes
@@ -28,11 +28,15 @@ class Script:
         self.errors: dict[str, list[int]] = {}
         self.asked: list[tuple[str, str]] = []
         self.leads = False
+        self.names_first = False
+        """Whether it wants to know a member before this one makes others wait."""
         self.during: dict[str, Callable[[], None]] = {}
         self.closed = Flag()
 
-    def join(self, member_id: str, subscription: bytes) -> Joined:
+    def join(self, member_id: str, subscription: bytes) -> Joined | NamedFirst:
         self._ask("join", member_id)
+        if self.names_first and not member_id:
+            return NamedFirst("me")
         return Joined(ME, "me", {"me": subscription} if self.leads else None)
 
     def sync(self, member: MemberOf, assignments: Mapping[str, bytes]) -> bytes:
@@ -90,6 +94,19 @@ def test_nothing_is_asked_before_the_worker_joins() -> None:
     member = Member()
     assert member.session.step() > 0
     assert member.requests.asked == []
+
+
+def test_a_member_whose_first_join_gets_lost_joins_under_the_id_that_it_was_given_and_is_no_second_member() -> None:
+    member = Member()
+    member.requests.names_first = True
+    member.session.join(b"said")
+    member.session.step()
+    member.requests.errors["join"] = [KafkaError._TRANSPORT]
+    for _ in range(2):
+        member.session.step()
+
+    assert member.requests.asked[:3] == [("join", ""), ("join", "me"), ("join", "me")]
+    assert member.session.poll(0) == Synced(ME, b"given")
 
 
 def test_a_leader_brings_what_it_decided() -> None:
