@@ -24,7 +24,12 @@ from pykstreams import (
     TimeWindows,
 )
 from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.types import Decoder, Encoder
+from pykstreams.serdes import SchemaRegistryAvroSerde
+from pykstreams.serdes.base import CompiledSerde
+from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.json.json_serde import JsonSerde
+from pykstreams.serdes.registry.schema_registry import registry_client
 from tests.unit.http.served_application import Client, client_of
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
@@ -336,3 +341,46 @@ def test_an_answer_ends_before_it_has_too_many_bytes_and_goes_on(make: Make) -> 
 
     assert [row["key"] for row in page["rows"]] == ["a", "b"]
     assert page["next"] is not None
+
+
+@pytest.mark.parametrize("settings", [{}, {"topology.optimization": "all"}], ids=["own-changelog", "source-topic"])
+@pytest.mark.parametrize("registers", [True, False], ids=["registers", "looks-up"])
+def test_keys_are_written_as_the_changelog_has_them(make: Make, settings: dict[str, str], registers: bool) -> None:
+    """A schema registry has a subject for each topic, and none for the name of a store."""
+    registry = f"mock://keys-over-http-{registers}-{len(settings)}"
+    client = registry_client(registry)
+    for topic in () if registers else (TOPIC, "shop-prices-changelog"):
+        SchemaRegistryAvroSerde(registry, '"string"', is_key=True).serialize(topic, "tea")
+    serde = SchemaRegistryAvroSerde(
+        registry, '"string"', is_key=True, serializer_config={"auto.register.schemas": registers}
+    )
+    application = make(table(serde), settings=settings)
+    application.feed_raw(*((serde.serialize(TOPIC, key) or b"", b"green", 5) for key in ("tea", "ten")))
+    subjects = client.get_subjects()
+    http = client_of(application)
+
+    assert http.get("/stores/prices/keys/tea").json["value"] == "green"
+    first = http.get("/stores/prices/range?limit=1").json
+    second = http.get(f"/stores/prices/range?limit=1&cursor={first['next']}").json
+    assert [row["key"] for row in first["rows"] + second["rows"]] == ["tea", "ten"]
+    assert client.get_subjects() == subjects
+
+
+def test_prefixes_are_written_as_the_changelog_has_them(make: Make) -> None:
+    serde = CombinedKeySerde(KeysWithTopic(), KeysWithTopic())
+    application = make(table(serde))
+    raw = serde.serialize("in", CombinedKey("tea", "green"))
+    application.feed_raw((raw or b"", b"green", 5))
+
+    rows = client_of(application).get("/stores/prices/prefix?prefix=tea").json["rows"]
+    assert [row["key"] for row in rows] == [{"prefix": "tea", "suffix": "green"}]
+
+
+class KeysWithTopic(CompiledSerde[str]):
+    """Writes text behind the topic that it is told."""
+
+    def encoder(self, topic: str) -> Encoder:
+        return lambda data, headers: None if data is None else f"{topic}/{data}".encode()
+
+    def decoder(self, topic: str) -> Decoder:
+        return lambda data, headers: None if data is None else data.decode().removeprefix(f"{topic}/")
