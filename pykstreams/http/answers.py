@@ -16,7 +16,6 @@ from pykstreams.core.types import AnyPartitioner
 from pykstreams.http import parameters as named
 from pykstreams.http.exchange import JSON, HttpAnswer, HttpRequest, json_answer
 from pykstreams.http.live.page import LivePage
-from pykstreams.http.local_answers import Staleness
 from pykstreams.http.openapi import described
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.parameters import Given
@@ -25,6 +24,7 @@ from pykstreams.http.questions import fragment
 from pykstreams.http.route import HttpRoute, Reply
 from pykstreams.http.routing import Answer, Routing, parts_json
 from pykstreams.http.served_application import ServedApplication
+from pykstreams.http.staleness import Staleness
 from pykstreams.http.store_routes import STORE_ROUTES, StoreRoute
 from pykstreams.runtime.queries.catalog import StoreDescription
 from pykstreams.runtime.queries.metadata import StreamsMetadata

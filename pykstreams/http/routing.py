@@ -18,12 +18,13 @@ import orjson
 
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.core.windows import Windowed
-from pykstreams.http.local_answers import Cursor, Part, Source, Staleness, answer_of, may_pass
+from pykstreams.http.local_answers import Cursor, Part, Source, answer_of, may_pass
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.peers import Peers
 from pykstreams.http.pool import Pool
 from pykstreams.http.problems import ProblemError, problem_of
 from pykstreams.http.questions import Question, Row
+from pykstreams.http.staleness import Staleness
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.queries.catalog import HeldPartition, Role
 from pykstreams.runtime.queries.local import LocalQueries
