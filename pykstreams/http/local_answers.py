@@ -71,6 +71,11 @@ class Part:
     more: bool = False
     """Whether it has rows after these."""
 
+    @property
+    def size(self) -> int:
+        """The bytes of its rows."""
+        return sum(len(row.body) for row in self.rows)
+
 
 def answer_of(
     held: HeldPartition,

@@ -126,6 +126,23 @@ def test_pages_of_a_range_are_gathered_from_all_instances(make: Make, limit: int
     assert order == sorted(order)
 
 
+@pytest.mark.parametrize(("most_bytes", "rows"), [(1, 1), (150, 3), (400, 8)])
+def test_an_answer_of_several_instances_has_no_more_bytes_than_one_of_one(
+    make: Make, most_bytes: int, rows: int
+) -> None:
+    one, _ = make(({0, 2}, set()), ({1, 3}, set()), options={"max_answer_bytes": most_bytes})
+    found, cursor = [], ""
+    while True:
+        page = one.client.get(f"/stores/prices/range?limit=100{cursor}").json
+        assert len(page["rows"]) <= rows
+        found += [row["key"] for row in page["rows"]]
+        if page["next"] is None:
+            break
+        cursor = f"&cursor={page['next']}"
+
+    assert sorted(found) == sorted(KEYS)
+
+
 def test_local_scope_asks_nobody_else(make: Make) -> None:
     one, _ = make(({0, 1}, set()), ({2, 3}, set()))
 

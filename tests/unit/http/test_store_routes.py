@@ -384,3 +384,24 @@ class KeysWithTopic(CompiledSerde[str]):
 
     def decoder(self, topic: str) -> Decoder:
         return lambda data, headers: None if data is None else data.decode().removeprefix(f"{topic}/")
+
+
+@pytest.mark.parametrize("rows", [8, 10, 12])
+def test_an_answer_of_several_partitions_has_no_more_bytes_than_one_of_a_partition(make: Make, rows: int) -> None:
+    application = make(table(), partitions=4)
+    keys = [f"{partition}-{place:02}" for partition in range(4) for place in range(rows)]
+    for key in keys:
+        application.feed((key, "x" * 1000, 0), partition=int(key[0]))
+    client = client_of(application, max_answer_bytes=11_000)
+    assert len(client.get("/stores/prices/range?scope=parts&limit=1000&partition=0,1,2,3").body) < 13_000
+    found: list[str] = []
+    cursor = ""
+    while True:
+        page = client.get(f"/stores/prices/range?limit=1000{cursor}")
+        assert len(page.body) < 13_000
+        found += [row["key"] for row in page.json["rows"]]
+        if page.json["next"] is None:
+            break
+        cursor = f"&cursor={page.json['next']}"
+
+    assert found == keys
