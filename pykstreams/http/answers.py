@@ -148,7 +148,7 @@ class Answers:
     def _found(self, request: HttpRequest) -> tuple[HttpRoute, Given]:
         """The route of a request, and its parameters; a ``ProblemError`` for a request that none of them takes."""
         for pattern, route in self._patterns:
-            if (found := pattern.match(request.place)) is None:
+            if (found := pattern.fullmatch(request.place)) is None:
                 continue
             if not route.open:
                 self._check_token(request)
@@ -235,8 +235,8 @@ class Answers:
 
 
 def _pattern(path: str) -> re.Pattern[str]:
-    """Matches the paths of a route: a key may have slashes in it."""
-    return compile_path(path.replace("{key}", "{key:path}"))[0]
+    """Matches whole paths of a route: a key may have slashes and line ends in it."""
+    return re.compile(compile_path(path.replace("{key}", "{key:path}"))[0].pattern, re.DOTALL)
 
 
 def _one(answer: Answer, given: Given) -> HttpAnswer:

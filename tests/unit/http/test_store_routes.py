@@ -109,6 +109,36 @@ def test_a_key_with_characters_of_urls_is_found_in_the_path_and_in_the_query(pri
     assert in_path["value"] == in_query["value"] == f"v-{key}"
 
 
+LINES = ["tea", "tea\n", "tea\n\n", "\ntea", "te\na", "tea\r\n", "tea\u2028"]
+
+
+@pytest.mark.parametrize("key", LINES, ids=repr)
+def test_a_key_with_line_ends_means_itself(make: Make, key: str) -> None:
+    application = make(table())
+    application.feed(*((one, f"v-{one}", 0) for one in LINES))
+    client = client_of(application)
+
+    assert client.get(f"/stores/prices/keys/{quote(key, safe='')}").json["value"] == f"v-{key}"
+    assert client.get(f"/stores/prices/keys?key={quote(key, safe='')}").json["value"] == f"v-{key}"
+
+
+@pytest.mark.parametrize("kind", ["versions", "windows", "sessions"])
+def test_rows_of_a_key_with_line_ends_are_its_own(make: Make, kind: str) -> None:
+    builders = {
+        "versions": table(store=Stores.persistent_versioned_key_value_store("prices", 1_000_000)),
+        "windows": counted(TimeWindows(10), "prices"),
+        "sessions": counted(SessionWindows(10), "prices"),
+    }
+    application = make(builders[kind])
+    keys = ["tea", "tea\n", "te\na"]
+    application.feed(*((key, "x", 1) for key in keys))
+    client = client_of(application)
+
+    for key in keys:
+        (row,) = client.get(f"/stores/prices/{kind}/{quote(key, safe='')}").json["rows"]
+        assert row["key"] == key
+
+
 def test_a_key_that_is_not_there_is_a_problem_that_says_who_was_asked(prices: Client) -> None:
     answer = prices.get("/stores/prices/keys/coffee")
 
@@ -193,14 +223,18 @@ def test_versions_are_read_as_of_a_time_and_over_a_span(make: Make) -> None:
     assert client.get("/stores/prices/versions/tea?to=1969-12-31T23:59Z").problem == "bad-request"
 
 
-@pytest.fixture
-def windows(make: Make) -> Client:
+def counted(windows: Any, store: str) -> StreamsBuilder:
     builder = StreamsBuilder()
     grouped = builder.stream(TOPIC, Consumed(key_serde=TEXT, value_serde=TEXT)).group_by_key(
         Grouped(key_serde=TEXT, value_serde=TEXT)
     )
-    grouped.windowed_by(TimeWindows(10)).count(materialized=Materialized("counts"))
-    application = make(builder)
+    grouped.windowed_by(windows).count(materialized=Materialized(store))
+    return builder
+
+
+@pytest.fixture
+def windows(make: Make) -> Client:
+    application = make(counted(TimeWindows(10), "counts"))
     application.feed(*((key, "x", time) for time in (1, 5, 11, 25) for key in ("a", "b")))
     return client_of(application)
 
@@ -238,12 +272,7 @@ def test_windows_of_a_range_of_keys(windows: Client) -> None:
 
 
 def test_sessions_are_read_by_key_and_by_range(make: Make) -> None:
-    builder = StreamsBuilder()
-    grouped = builder.stream(TOPIC, Consumed(key_serde=TEXT, value_serde=TEXT)).group_by_key(
-        Grouped(key_serde=TEXT, value_serde=TEXT)
-    )
-    grouped.windowed_by(SessionWindows(10)).count(materialized=Materialized("visits"))
-    application = make(builder)
+    application = make(counted(SessionWindows(10), "visits"))
     application.feed(("a", "x", 0), ("a", "x", 5), ("b", "x", 7), ("a", "x", 100))
     client = client_of(application)
 
@@ -284,6 +313,7 @@ def test_the_stores_and_their_kinds_are_listed(windows: Client) -> None:
         ("/stores/../../etc/passwd", 404, "not-found"),
         ("/stores/%2e%2e/%2e%2e/etc/passwd", 404, "not-found"),
         ("//stores", 404, "not-found"),
+        ("/stores%0A", 404, "not-found"),
         ("/stores/", 404, "not-found"),
         ("/metrics", 404, "not-found"),
         ("/nothing", 404, "not-found"),
