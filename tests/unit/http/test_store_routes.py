@@ -305,6 +305,9 @@ def test_the_stores_and_their_kinds_are_listed(windows: Client) -> None:
         ("/stores/prices/keys/a?position=5", 400, "bad-request"),
         ("/stores/prices/range?limit=1000000", 400, "too-many-rows"),
         ("/stores/prices/range?limit=" + "9" * 5000, 400, "too-many-rows"),
+        ("/stores/prices/range?limit=" + "0" * 19 + "1" + "9" * 5, 400, "too-many-rows"),
+        ("/stores/prices/range?limit=" + "0" * 19 + "1" + "9" * 5000, 400, "too-many-rows"),
+        ("/stores/prices/range?limit=" + "0" * 5000, 400, "bad-request"),
         ("/stores/prices/range?limit=0", 400, "bad-request"),
         ("/stores/prices/range?limit=-1", 400, "bad-request"),
         ("/stores/prices/range?limit=1&limit=2", 400, "bad-request"),
@@ -323,6 +326,10 @@ def test_what_cannot_be_answered_is_a_problem(prices: Client, target: str, statu
     answer = prices.get(target)
 
     assert (answer.status, answer.problem) == (status, kind)
+
+
+def test_a_limit_may_have_zeros_in_front(prices: Client) -> None:
+    assert len(prices.get(f"/stores/prices/range?limit={'0' * 5000}2").json["rows"]) == 2
 
 
 def test_a_key_that_its_serde_does_not_take_is_a_problem(make: Make) -> None:
