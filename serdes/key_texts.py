@@ -50,17 +50,19 @@ HOW = (
 """How keys are written, for messages."""
 
 
-def key_of_text(serde: AnySerde, store: str, text: str) -> object:
+def key_of_text(serde: AnySerde, topic: str, text: str, *, store: str) -> object:
     """Returns the key that is meant by a text, by the serde of the keys; ``ValueError`` for what is none.
 
-    >>> key_of_text(LongSerde(), "store", "5"), key_of_text(JsonSerde(), "store", '{"id": 5}')
+    :param topic: the topic that the serde gets, which is not named like the store.
+
+    >>> key_of_text(LongSerde(), "log", "5", store="s"), key_of_text(JsonSerde(), "log", '{"id": 5}', store="s")
     (5, {'id': 5})
     """
     refused: Exception | None = None
     for value in _meant_by(serde, text):
         try:
-            key = _key(serde, store, value)
-            if key is None or bind_serializer(serde, store)(key, ()) is None:
+            key = _key(serde, topic, value)
+            if key is None or bind_serializer(serde, topic)(key, ()) is None:
                 raise ValueError("no key is null")
             return key
         except (ValueError, KeyError, TypeError, ArithmeticError, SerializationError) as error:
@@ -70,26 +72,27 @@ def key_of_text(serde: AnySerde, store: str, text: str) -> object:
     ) from refused
 
 
-def prefix_of_text(serde: AnySerde, store: str, text: str) -> bytes | None:
+def prefix_of_text(serde: AnySerde, topic: str, text: str, *, store: str) -> bytes | None:
     """Returns the bytes that keys with a prefix begin with; ``None`` for keys without prefixes.
 
     Text and bytes begin with text and bytes, a combined key with its first part. Raises ``ValueError`` for a text that
     is no prefix.
 
-    >>> prefix_of_text(StringSerde(), "store", "te"), prefix_of_text(LongSerde(), "store", "5")
+    >>> prefix_of_text(StringSerde(), "log", "te", store="s"), prefix_of_text(LongSerde(), "log", "5", store="s")
     (b'te', None)
     """
     match serde:
         case StringSerde():
-            return serde.serialize(store, text)
+            return serde.serialize(topic, text)
         case TextSerde():
             return text.encode()
         case BytesSerde():
             return bytes_of_text(text)
         case CombinedKeySerde():
-            return serde.prefix_bytes(store, key_of_text(serde.prefix, store, text))
+            return serde.prefix_bytes(topic, key_of_text(serde.prefix, topic, text, store=store))
         case JsonCombinedKeySerde():
-            return serde.partial_key_serializer().serialize(store, key_of_text(serde.parts[0], store, text))
+            first = key_of_text(serde.parts[0], topic, text, store=store)
+            return serde.partial_key_serializer().serialize(topic, first)
     return None
 
 
@@ -111,7 +114,7 @@ def _meant_by(serde: AnySerde, text: str) -> Iterator[object]:
     yield text
 
 
-def _key(serde: AnySerde, store: str, value: object) -> object:
+def _key(serde: AnySerde, topic: str, value: object) -> object:
     """The key of a value of JSON."""
     match serde:
         case StringSerde():
@@ -129,32 +132,32 @@ def _key(serde: AnySerde, store: str, value: object) -> object:
         case BytesSerde():
             return bytes_of_text(_text(value))
         case TextSerde():
-            return serde.deserialize(store, _text(value).encode())
+            return serde.deserialize(topic, _text(value).encode())
         case JsonSerde() | JsonKeySerde():
-            return serde.deserialize(store, orjson.dumps(value))
+            return serde.deserialize(topic, orjson.dumps(value))
         case AvroSerde():
             return value if serde.type_ is None else plain_reader(serde.type_)(value)
         case OptionalSerde():
-            return None if value is None else _key(serde.inner, store, value)
+            return None if value is None else _key(serde.inner, topic, value)
         case ListSerde():
-            return [None if one is None else _key(serde.inner, store, one) for one in _list(value)]
+            return [None if one is None else _key(serde.inner, topic, one) for one in _list(value)]
         case ToldTopic() | PrefixChecked():
-            return _key(serde.inner, store, value)
+            return _key(serde.inner, topic, value)
         case CombinedKeySerde():
-            return _combined(serde.prefix, serde.suffix, store, value)
+            return _combined(serde.prefix, serde.suffix, topic, value)
         case JsonCombinedKeySerde():
-            return _combined(*serde.parts, store, value)
+            return _combined(*serde.parts, topic, value)
         case TimeWindowedSerde() | SessionWindowedSerde():
-            return _windowed(serde, store, value)
+            return _windowed(serde, topic, value)
     return value
 
 
-def _combined(prefix: AnySerde, suffix: AnySerde, store: str, value: object) -> CombinedKey[object, object]:
+def _combined(prefix: AnySerde, suffix: AnySerde, topic: str, value: object) -> CombinedKey[object, object]:
     parts = _object(value)
-    return CombinedKey(_key(prefix, store, parts["prefix"]), _key(suffix, store, parts["suffix"]))
+    return CombinedKey(_key(prefix, topic, parts["prefix"]), _key(suffix, topic, parts["suffix"]))
 
 
-def _windowed(serde: TimeWindowedSerde[object] | SessionWindowedSerde[object], store: str, value: object) -> object:
+def _windowed(serde: TimeWindowedSerde[object] | SessionWindowedSerde[object], topic: str, value: object) -> object:
     parts = _object(value)
     times = _object(parts["window"])
     window = Window(*(int(_number(times[name], int)) for name in ("start", "end")))
@@ -162,7 +165,7 @@ def _windowed(serde: TimeWindowedSerde[object] | SessionWindowedSerde[object], s
         size = duration_ms(serde.window_size, "window size")
         if window.end != min(window.start + size, LAST_MS):
             raise ValueError(f"windows are of {size} ms, and this one is of {window.end - window.start}")
-    return Windowed(_key(serde.inner, store, parts["key"]), window)
+    return Windowed(_key(serde.inner, topic, parts["key"]), window)
 
 
 def _text(value: object) -> str:

@@ -7,11 +7,11 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from pykstreams.cli.token_file import token_in
 from pykstreams.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -77,17 +77,7 @@ class Serving:
 
     def token(self) -> str | None:
         """The token that the file holds; ``ConfigError`` for a file without one."""
-        if self.token_file is None:
-            return None
-        try:
-            text = Path(self.token_file).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(
-                f"the token file {self.token_file!r} cannot be read: {error}; name another one"
-            ) from error
-        if not text or not text.isascii() or any(one.isspace() for one in text):
-            raise ConfigError(f"the token file {self.token_file!r} holds no token; write one into it, without spaces")
-        return text
+        return None if self.token_file is None else token_in(self.token_file)
 
     @contextmanager
     def bound(self, worker: int | None) -> Iterator[Listening | None]:

@@ -140,6 +140,7 @@ def get(
             click.echo(f"store {store!r} has nothing for {key!r}", err=True)
         return
     topology, store, key = _words(words, "TOPOLOGY STORE KEY")
+    from pykstreams.runtime.queries.catalog import serde_topic
     from pykstreams.state.bulk.offline import OfflineStore
     from pykstreams.state.bulk.places import held
     from pykstreams.state.directory.state_directory import application_folder
@@ -164,11 +165,12 @@ def get(
             f"{str(application_folder(config.state_dir, config.application_id))!r}; name the folder of the worker with "
             "--state-dir"
         )
-    wanted = key_of(builder, config, key)
+    topic = serde_topic(plan, store)
+    wanted = key_of(builder, config, topic, key)
     size_ms = getattr(builder.supplier, "window_size_ms", 0)
     found: list[Entry] = []
     for place in places:
-        with held(place), OfflineStore.in_folder(builder, place.task_id, config, place.folder) as opened:
+        with held(place), OfflineStore.in_folder(builder, place.task_id, config, place.folder, topic=topic) as opened:
             found += entries(opened, wanted, time, place.task_id.partition, size_ms)
     if not found:
         click.echo(f"store {store!r} has nothing for {wanted!r} in its {len(places)} partitions here", err=True)
@@ -275,14 +277,17 @@ def _words(words: tuple[str, ...], names: str) -> tuple[str, ...]:
     return words
 
 
-def key_of(builder: StoreBuilder[TaskStore], config: StreamsConfig, text: str) -> object:
-    """Returns the key that is meant by a text, by the key serde of the store; a usage error for what is none."""
+def key_of(builder: StoreBuilder[TaskStore], config: StreamsConfig, topic: str, text: str) -> object:
+    """Returns the key that is meant by a text, by the key serde of the store; a usage error for what is none.
+
+    :param topic: the topic that the serde gets.
+    """
     from pykstreams.serdes.defaults import or_default
     from pykstreams.serdes.key_texts import key_of_text
 
     serde = or_default(builder.key_serde, lambda: config.default_key_serde)
     try:
-        return key_of_text(serde, builder.name, text)
+        return key_of_text(serde, topic, text, store=builder.name)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="KEY") from error
 

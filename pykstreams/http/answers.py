@@ -16,7 +16,6 @@ from pykstreams.core.types import AnyPartitioner
 from pykstreams.http import parameters as named
 from pykstreams.http.exchange import JSON, HttpAnswer, HttpRequest, json_answer
 from pykstreams.http.live.page import LivePage
-from pykstreams.http.local_answers import Staleness
 from pykstreams.http.openapi import described
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.parameters import Given
@@ -25,6 +24,7 @@ from pykstreams.http.questions import fragment
 from pykstreams.http.route import HttpRoute, Reply
 from pykstreams.http.routing import Answer, Routing, parts_json
 from pykstreams.http.served_application import ServedApplication
+from pykstreams.http.staleness import Staleness
 from pykstreams.http.store_routes import STORE_ROUTES, StoreRoute
 from pykstreams.runtime.queries.catalog import StoreDescription
 from pykstreams.runtime.queries.metadata import StreamsMetadata
@@ -148,7 +148,7 @@ class Answers:
     def _found(self, request: HttpRequest) -> tuple[HttpRoute, Given]:
         """The route of a request, and its parameters; a ``ProblemError`` for a request that none of them takes."""
         for pattern, route in self._patterns:
-            if (found := pattern.match(request.place)) is None:
+            if (found := pattern.fullmatch(request.place)) is None:
                 continue
             if not route.open:
                 self._check_token(request)
@@ -235,8 +235,8 @@ class Answers:
 
 
 def _pattern(path: str) -> re.Pattern[str]:
-    """Matches the paths of a route: a key may have slashes in it."""
-    return compile_path(path.replace("{key}", "{key:path}"))[0]
+    """Matches whole paths of a route: a key may have slashes and line ends in it."""
+    return re.compile(compile_path(path.replace("{key}", "{key:path}"))[0].pattern, re.DOTALL)
 
 
 def _one(answer: Answer, given: Given) -> HttpAnswer:

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import base64
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
 
-from pykstreams.core.clock import Clock
 from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.http.problems import ProblemError
 from pykstreams.http.questions import Question, Row
+from pykstreams.http.staleness import Staleness
 from pykstreams.runtime.queries.catalog import HeldPartition, Role
-from pykstreams.runtime.queries.lags import LagInfo
 from pykstreams.state.interfaces.position import Position, PositionBound, is_permitted
-
-LAGS_AFTER_S: Final = 1.0
-"""How old lags may be; then the brokers are asked again."""
-
-_SAMPLES: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,33 +71,10 @@ class Part:
     more: bool = False
     """Whether it has rows after these."""
 
-
-class Staleness:
-    """How far the copies of this process are behind, asked of the brokers once a second at most.
-
-    A copy that has come to where its changelog ended at a moment is no older than that moment.
-    """
-
-    def __init__(self, lags: Callable[[], Mapping[str, Mapping[int, LagInfo]]], clock: Clock) -> None:
-        self._lags = lags
-        self._clock = clock
-        self._samples: deque[tuple[float, Mapping[str, Mapping[int, LagInfo]]]] = deque(maxlen=_SAMPLES)
-
-    def of(self, store: str, partition: int) -> tuple[int | None, int | None]:
-        """The offsets that are missing, and since how many ms at most; ``None`` for what is not known."""
-        now = self._clock.monotonic()
-        if not self._samples or now - self._samples[-1][0] >= LAGS_AFTER_S:
-            self._samples.append((now, self._lags()))
-        newest = self._samples[-1][1].get(store, {}).get(partition)
-        if newest is None:
-            return None, None
-        reached = [
-            at
-            for at, lags in self._samples
-            if (then := lags.get(store, {}).get(partition)) is not None
-            and then.end_offset_position <= newest.current_offset_position
-        ]
-        return newest.offset_lag, max(0, round((now - max(reached)) * 1000)) if reached else None
+    @property
+    def size(self) -> int:
+        """The bytes of its rows."""
+        return sum(len(row.body) for row in self.rows)
 
 
 def answer_of(

@@ -25,7 +25,8 @@ class HttpOptions:
     :param token: who asks for stores must send it (``Authorization: Bearer``); ``None`` lets everybody.
     :param stale: how old an answer may be when the owner of a partition is away: ``refuse``, ``allow``, or ms.
     :param default_rows, max_rows: rows of an answer, when the request does not say, and at most.
-    :param max_answer_bytes: an answer ends with the row that passes it, and goes on at its cursor.
+    :param max_answer_bytes: of the rows of an answer, which ends before a row that would pass it, and goes on at its
+        cursor.
     :param readers: threads that read stores, so many at the same time.
     :param waiting: reads that may wait for such a thread; more are refused with 503.
     :param timeout_ms: how long an answer may take.

@@ -160,16 +160,17 @@ class Given:
         text = self.query.get("limit")
         if text is None:
             return options.default_rows
-        if not (text.isdecimal() and text.isascii()) or int(text[:20]) < 1:
+        digits = text.lstrip("0") if text.isdecimal() and text.isascii() else ""
+        if not digits:
             raise ProblemError("bad-request", f"limit is {text!r}; write a number from 1 to {options.max_rows}")
-        if int(text[:20]) > options.max_rows:
+        if len(digits) > len(str(options.max_rows)) or int(digits) > options.max_rows:
             raise ProblemError(
                 "too-many-rows",
                 f"limit is {text}, and an answer has {options.max_rows} rows at most; ask for fewer, and go on at the "
                 "'next' of each answer",
                 max_rows=options.max_rows,
             )
-        return int(text)
+        return int(digits)
 
     def _stale(self, options: HttpOptions) -> int | None:
         try:

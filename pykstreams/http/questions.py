@@ -18,7 +18,7 @@ from pykstreams.http.json_values import json_bytes
 from pykstreams.http.problems import ProblemError
 from pykstreams.runtime.queries.catalog import StoreDescription
 from pykstreams.runtime.queries.local_store import LocalStore
-from pykstreams.serdes.base import AnySerde
+from pykstreams.serdes.base import AnySerde, bind_serializer
 from pykstreams.state.encoding.layout import NO_TIMESTAMP
 from pykstreams.state.interfaces.session_store import SessionStore
 from pykstreams.state.interfaces.store import KeyValueIterator, KeyValueStore
@@ -28,6 +28,9 @@ from pykstreams.state.queries.values import alone, keeps_headers, keeps_time
 from pykstreams.state.versions.answers import version_as_of
 
 K = TypeVar("K")
+
+_ALONE = ""
+"""The mark of a row after which no answer goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +65,22 @@ class Question(Protocol):
         ...
 
 
-def mark_of(store: StoreDescription, key: object, *times: int) -> str:
+def mark_of(key: bytes, *times: int) -> str:
     """The mark of a row, by the bytes of its key and its window."""
-    return ".".join([base64.urlsafe_b64encode(key_bytes(store, key)).decode().rstrip("="), *map(str, times)])
+    return ".".join([base64.urlsafe_b64encode(key).decode().rstrip("="), *map(str, times)])
 
 
-def key_bytes(store: StoreDescription, key: object) -> bytes:
-    """A key as the store has it."""
-    return serde_of(store).serializer.serialize(store.name, key) or b""
+def key_writer(store: StoreDescription) -> Callable[[object], bytes]:
+    """Returns the function that writes keys as the store has them."""
+    encode = bind_serializer(serde_of(store).serializer, store.serde_topic)
+    return lambda key: encode(key, ()) or b""
 
 
 def key_of_mark(store: StoreDescription, mark: str) -> object:
     """The key of a mark; a ``ProblemError`` for what is none."""
     try:
         raw = base64.urlsafe_b64decode(mark.partition(".")[0] + "==")
-        return serde_of(store).deserializer.deserialize(store.name, raw)
+        return serde_of(store).deserializer.deserialize(store.serde_topic, raw)
     except ValueError as error:
         raise ProblemError("bad-request", f"the cursor is damaged ({error}); begin again without it") from error
 
@@ -103,7 +107,7 @@ class KeyQuestion:
     def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
         def read(store: KeyValueStore[object, object]) -> list[Row]:
             kept = store.peek(self.key)
-            return [] if kept is None else [_row(self.store, self.key, kept, store)]
+            return [] if kept is None else [_row(self.store, self.key, kept, store, _ALONE)]
 
         return iter(local.read(read))
 
@@ -134,10 +138,12 @@ class RangeQuestion:
                 return store.range(lower, upper, reverse=self.reverse)
             return store.prefix_scan(self.prefix, _Raw())
 
+        written = key_writer(self.store)
         for key, kept, store in _pairs(local, read):
-            if (mark := mark_of(self.store, key)) == after:
+            raw = written(key)
+            if (mark := mark_of(raw)) == after:
                 continue
-            if self.prefix is not None and not key_bytes(self.store, key).startswith(self.prefix):
+            if self.prefix is not None and not raw.startswith(self.prefix):
                 break
             yield _row(self.store, key, kept, store, mark)
 
@@ -162,7 +168,7 @@ class VersionQuestion:
     def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
         def read(store: VersionedKeyValueStore[object, object]) -> list[Row]:
             found = store.get(self.key) if self.as_of is None else version_as_of(store, self.key, self.as_of)
-            return [] if found is None else [_version(self.store, self.key, found)]
+            return [] if found is None else [_version(self.store, self.key, found, _ALONE)]
 
         return iter(local.read(read))
 
@@ -183,8 +189,9 @@ class VersionsQuestion:
         order = ResultOrder.ASCENDING if self.reverse else ResultOrder.DESCENDING
 
         def read(store: VersionedKeyValueStore[object, object]) -> list[Row]:
+            raw = key_writer(self.store)(self.key)
             with store.get(self.key, self.time_from, self.time_to, order) as versions:
-                return [_version(self.store, self.key, one) for one in versions]
+                return [_version(self.store, self.key, one, mark_of(raw, one.timestamp)) for one in versions]
 
         return _after(iter(local.read(read)), after)
 
@@ -212,8 +219,10 @@ class WindowsQuestion:
         def read(store: WindowStore[object, object]) -> KeyValueIterator[int, object]:
             return store.fetch(self.key, self.time_from, self.time_to, reverse=self.reverse)
 
+        raw = key_writer(self.store)(self.key)
         for start, kept, store in _pairs(local, read):
-            yield _row(self.store, self.key, kept, store, window=(start, start + size))
+            window = start, start + size
+            yield _row(self.store, self.key, kept, store, mark_of(raw, *window), window)
 
     def _of_keys(self, local: LocalStore) -> Iterator[Row]:
         def read(store: WindowStore[object, object]) -> KeyValueIterator[Windowed[object], object]:
@@ -221,8 +230,7 @@ class WindowsQuestion:
                 return store.fetch_all(self.time_from, self.time_to, reverse=self.reverse)
             return store.fetch_range(self.lower, self.upper, self.time_from, self.time_to, reverse=self.reverse)
 
-        for key, kept, store in _pairs(local, read):
-            yield _row(self.store, key.key, kept, store, window=(key.window.start, key.window.end))
+        yield from _windowed(self.store, _pairs(local, read))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +253,7 @@ class SessionsQuestion:
                 return store.find_sessions(self.key, self.time_from, self.time_to, reverse=self.reverse)
             return store.find_sessions_range(self.lower, self.upper, self.time_from, self.time_to, reverse=self.reverse)
 
-        rows = (
-            _row(self.store, key.key, kept, store, window=(key.window.start, key.window.end))
-            for key, kept, store in _pairs(local, read)
-        )
-        return _after(rows, after)
+        return _after(_windowed(self.store, _pairs(local, read)), after)
 
 
 def _pairs(local: LocalStore, read: Callable[..., KeyValueIterator[K, object]]) -> Iterator[tuple[K, object, object]]:
@@ -263,6 +267,13 @@ def _pairs(local: LocalStore, read: Callable[..., KeyValueIterator[K, object]]) 
     with local.read(opened) as rows:
         for key, kept in rows:
             yield key, kept, stores[0]
+
+
+def _windowed(described: StoreDescription, found: Iterator[tuple[Windowed[object], object, object]]) -> Iterator[Row]:
+    written = key_writer(described)
+    for key, kept, store in found:
+        window = key.window.start, key.window.end
+        yield _row(described, key.key, kept, store, mark_of(written(key.key), *window), window)
 
 
 def _after(rows: Iterator[Row], mark: str | None) -> Iterator[Row]:
@@ -284,7 +295,7 @@ def _row(
     key: object,
     kept: object,
     store: object,
-    mark: str | None = None,
+    mark: str,
     window: tuple[int, int] | None = None,
 ) -> Row:
     row: dict[str, object] = {"key": key}
@@ -295,12 +306,12 @@ def _row(
         row["timestamp"] = timestamp
     if keeps_headers(store):
         row["headers"] = [list(header) for header in getattr(kept, "headers", ())]
-    return Row(mark or mark_of(described, key, *(window or ())), json_bytes(row, f"store {described.name!r}"))
+    return Row(mark, json_bytes(row, f"store {described.name!r}"))
 
 
-def _version(described: StoreDescription, key: object, found: VersionedRecord[object]) -> Row:
+def _version(described: StoreDescription, key: object, found: VersionedRecord[object], mark: str) -> Row:
     row = {"key": key, "value": found.value, "timestamp": found.timestamp, "valid_to": found.valid_to}
-    return Row(mark_of(described, key, found.timestamp), json_bytes(row, f"store {described.name!r}"))
+    return Row(mark, json_bytes(row, f"store {described.name!r}"))
 
 
 def fragment(row: Row) -> orjson.Fragment:

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate, takewhile
 from typing import Final, cast
 from urllib.parse import quote, urlencode
 
@@ -18,12 +19,13 @@ import orjson
 
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.core.windows import Windowed
-from pykstreams.http.local_answers import Cursor, Part, Source, Staleness, answer_of, may_pass
+from pykstreams.http.local_answers import Cursor, Part, Source, answer_of, may_pass
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.peers import Peers
 from pykstreams.http.pool import Pool
 from pykstreams.http.problems import ProblemError, problem_of
 from pykstreams.http.questions import Question, Row
+from pykstreams.http.staleness import Staleness
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.queries.catalog import HeldPartition, Role
 from pykstreams.runtime.queries.local import LocalQueries
@@ -107,7 +109,7 @@ class Routing:
             await asyncio.gather(*(self._ask(*one, asked, begun) for one in begun.elsewhere.items()))
         if begun.failed and not asked.local and asked.stale != 0:
             await asyncio.gather(*(self._ask_copies(one, question, asked, begun) for one in list(begun.failed)))
-        return _merged(begun, asked)
+        return _merged(begun, asked, self._options.max_answer_bytes)
 
     def soon(
         self,
@@ -152,14 +154,16 @@ class Routing:
         owners = self._wanted(question, asked)
         held = {one.partition: one for one in self._queries.held(name)}
         begun = _Begun(owners)
-        left, me = asked.limit, self._queries.host
+        left, room, me = asked.limit, self._options.max_answer_bytes, self._queries.host
         for number, owner in list(owners.items()):
             mine = held.get(number)
             if mine is not None and (mine.role in _CURRENT or asked.local):
-                if left <= 0:
+                if left <= 0 or room <= 0:
                     continue
-                self._read(mine, question, asked, left, begun)
-                left -= len(begun.parts[number].rows) if number in begun.parts else 0
+                self._read(mine, question, asked, left, begun, room)
+                if (part := begun.parts.get(number)) is not None:
+                    left = 0 if part.more else left - len(part.rows)
+                    room -= part.size
             elif asked.local:
                 if asked.partitions is not None or question.key is not None:
                     begun.failed[number] = _away(name, number, f"not on {_text(me)}")
@@ -200,7 +204,15 @@ class Routing:
         serde, key = _placed_by(question.store.key_serde, question.key)
         return key, None if serde is None else serde.serializer, None
 
-    def _read(self, held: HeldPartition, question: Question, asked: Asked, limit: int, begun: _Begun) -> None:
+    def _read(
+        self,
+        held: HeldPartition,
+        question: Question,
+        asked: Asked,
+        limit: int,
+        begun: _Begun,
+        most_bytes: int | None = None,
+    ) -> None:
         number, cursor = held.partition, asked.cursor
         try:
             begun.parts[number] = answer_of(
@@ -209,7 +221,7 @@ class Routing:
                 host=_text(self._queries.host),
                 after=cursor.mark if cursor is not None and cursor.partition == number else None,
                 limit=limit,
-                most_bytes=self._options.max_answer_bytes,
+                most_bytes=self._options.max_answer_bytes if most_bytes is None else most_bytes,
                 bound=asked.bound,
                 stale=asked.stale,
                 staleness=self._staleness,
@@ -261,10 +273,13 @@ class Routing:
         self._peers.close()
 
 
-def _merged(begun: _Begun, asked: Asked) -> Answer:
-    """The first rows in the order of partitions; partitions that were not read follow with the next answer."""
+def _merged(begun: _Begun, asked: Asked, most_bytes: int) -> Answer:
+    """The first rows in the order of partitions; partitions that were not read follow with the next answer.
+
+    A row with more bytes than an answer may have is an answer of its own.
+    """
     parts: list[Part] = []
-    left, last = asked.limit, None
+    left, room, last = asked.limit, most_bytes, None
     more = False
     for number in begun.owners:
         if more or (number not in begun.failed and number not in begun.parts):
@@ -276,12 +291,24 @@ def _merged(begun: _Begun, asked: Asked) -> Answer:
         if number in begun.failed:
             raise _with_copies(begun.failed[number], number, begun.owners[number])
         part = begun.parts[number]
-        kept = Part(part.source, part.rows[:left], part.more or len(part.rows) > left)
+        rows = _fitting(part.rows[:left], room, or_one=last is None)
+        if part.rows and not rows:
+            more = True
+            break
+        kept = Part(part.source, rows, part.more or len(part.rows) > len(rows))
         parts.append(kept)
         left -= len(kept.rows)
+        room -= kept.size
         more = kept.more
         last = Cursor(number, kept.rows[-1].mark) if kept.rows else last
     return Answer(parts, last if more else None)
+
+
+def _fitting(rows: list[Row], most_bytes: int, *, or_one: bool) -> list[Row]:
+    """The first rows that have so many bytes at most, or the first one alone."""
+    ends = accumulate(len(row.body) for row in rows)
+    fitting = sum(1 for _ in takewhile(lambda end: end <= most_bytes, ends))
+    return rows[: max(fitting, int(or_one))]
 
 
 def _with_copies(problem: ProblemError, number: int, owner: KeyQueryMetadata) -> ProblemError:

@@ -63,7 +63,7 @@ def _optional_key(store: StoreDescription, given: Given, name: str) -> object:
 
 def _key_of(store: StoreDescription, text: str) -> object:
     try:
-        return key_of_text(serde_of(store), store.name, text)
+        return key_of_text(serde_of(store), store.serde_topic, text, store=store.name)
     except ValueError as error:
         raise ProblemError("bad-key", str(error)) from error
 
@@ -84,7 +84,7 @@ def _range(store: StoreDescription, given: Given) -> Question:
 def _prefix(store: StoreDescription, given: Given) -> Question:
     text = given.need("prefix")
     try:
-        prefix = prefix_of_text(serde_of(store), store.name, text)
+        prefix = prefix_of_text(serde_of(store), store.serde_topic, text, store=store.name)
     except ValueError as error:
         raise ProblemError("bad-key", f"prefix is {text!r}: {error}") from error
     if prefix is not None:

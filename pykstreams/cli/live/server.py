@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, TypeAlias, cast
 from urllib.parse import urlencode
 
 import click
 
+from pykstreams.cli.token_file import token_in
 from pykstreams.core.errors import ClusterError, ConfigError
 
 Row: TypeAlias = Mapping[str, object]
@@ -40,23 +41,22 @@ class Server:
         if not self.url.startswith(("http://", "https://")):
             raise click.BadParameter(f"{self.url!r} is no address; write http://HOST:PORT", param_hint="--url")
         target = f"{self.url.rstrip('/')}{path}" + (f"?{urlencode(query)}" if query else "")
-        request = urllib.request.Request(target, headers=self._headers())
+        headers = self._headers()
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=self._tls()) as answer:
-                return cast("Row", json.load(answer))
-        except urllib.error.HTTPError as error:
-            with error:
-                raise _failure(target, error.code, error.read(1 << 16)) from error
-        except (OSError, ValueError) as error:
-            raise ClusterError(f"{self.url} was not reached: {error}; is it the --http of a running worker?") from error
+            request = urllib.request.Request(target, headers=headers)
+            try:
+                with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=self._tls()) as answer:
+                    return cast("Row", json.load(answer))
+            except urllib.error.HTTPError as error:
+                with error:
+                    body = error.read(1 << 16)
+                raise _failure(target, error.code, body) from error
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            why = str(error).strip() or type(error).__name__
+            raise ClusterError(f"{self.url} was not reached: {why}; is it the --http of a running worker?") from error
 
     def _headers(self) -> dict[str, str]:
-        if self.token_file is None:
-            return {}
-        try:
-            return {"Authorization": f"Bearer {Path(self.token_file).read_text(encoding='utf-8').strip()}"}
-        except OSError as error:
-            raise ConfigError(f"the token file cannot be read: {error}; name another one") from error
+        return {} if self.token_file is None else {"Authorization": f"Bearer {token_in(self.token_file)}"}
 
     def _tls(self) -> ssl.SSLContext | None:
         return ssl.create_default_context(cafile=self.ca_file) if self.url.startswith("https:") else None

@@ -43,9 +43,9 @@ def main() -> int:
 
 
 def _first(worker: socket.socket) -> Message | None:
-    """The first message of the worker; ``None`` when it ends before."""
+    """The first message of the worker; ``None`` when it ends before. Others are left to whoever reads next."""
     messages = Messages()
-    while data := worker.recv(1 << 16):
+    while data := worker.recv(messages.missing):
         for message in messages.of(data):
             return message
     return None

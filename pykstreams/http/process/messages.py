@@ -52,6 +52,13 @@ class Messages:
     def __init__(self) -> None:
         self._bytes = bytearray()
 
+    @property
+    def missing(self) -> int:
+        """How many bytes the next message lacks, as far as that is known: so many have none of the one behind it."""
+        if len(self._bytes) < _LENGTH.size:
+            return _LENGTH.size - len(self._bytes)
+        return _LENGTH.size + int(_LENGTH.unpack_from(self._bytes)[0]) - len(self._bytes)
+
     def of(self, data: bytes) -> Iterator[Message]:
         """The messages that these bytes complete, in their order."""
         self._bytes += data

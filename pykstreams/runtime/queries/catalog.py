@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.names import changelog_name
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.defaults import or_default
@@ -42,6 +43,7 @@ class StoreDescription:
 
     :param key_serde: of a window or session store, the serde of the keys without their windows; ``None`` for a store
         of a user, whose serdes are its own affair.
+    :param serde_topic: the topic that the serdes get.
     :param is_global: whether each instance has all of it.
     :param retention_ms: how long windows, sessions or old versions are kept; ``None`` for other kinds.
     """
@@ -50,6 +52,7 @@ class StoreDescription:
     kind: StoreKind
     key_serde: AnySerde | None
     value_serde: AnySerde | None
+    serde_topic: str
     is_global: bool
     window_size_ms: int | None
     retention_ms: int | None
@@ -80,17 +83,24 @@ class HeldPartition:
 def described(plan: TopologyPlan, config: StreamsConfig) -> dict[str, StoreDescription]:
     """Describes all stores, by name, in the order of their names."""
     found = {
-        name: _description(name, builder, config, is_global=False)
+        name: _description(name, builder, config, serde_topic(plan, name), is_global=False)
         for part in plan.subtopologies
         for name, builder in part.stores.items()
     }
     for one in plan.global_stores:
-        found[one.store.name] = _description(one.store.name, one.store, config, is_global=True)
+        found[one.store.name] = _description(one.store.name, one.store, config, one.topic, is_global=True)
     return dict(sorted(found.items()))
 
 
+def serde_topic(plan: TopologyPlan, store: str) -> str:
+    """The topic that the serdes of a store get: its changelog, even where it has none, or what feeds a global store."""
+    feeds = {one.store.name: one.topic for one in plan.global_stores}
+    logs = {name: topic for part in plan.subtopologies for name, topic in part.changelogs.items()}
+    return (feeds | logs).get(store) or changelog_name(plan.application_id, store)
+
+
 def _description(
-    name: str, builder: StoreBuilder[TaskStore], config: StreamsConfig, *, is_global: bool
+    name: str, builder: StoreBuilder[TaskStore], config: StreamsConfig, topic: str, *, is_global: bool
 ) -> StoreDescription:
     store, supplier = builder.build(), builder.supplier
     kind = next((kind for type_, kind in _KINDS.items() if isinstance(store, type_)), StoreKind.CUSTOM)
@@ -100,6 +110,7 @@ def _description(
         kind,
         None if custom else or_default(builder.key_serde, lambda: config.default_key_serde),
         None if custom else or_default(builder.value_serde, lambda: config.default_value_serde),
+        topic,
         is_global,
         getattr(supplier, "window_size_ms", None) if kind is StoreKind.WINDOW else None,
         supplier.retention_ms if supplier.retention_ms is not None else supplier.history_retention_ms,

@@ -27,6 +27,7 @@ from pykstreams.serdes import AvroSerde, CombinedKey, JsonCombinedKeySerde, Sess
 from pykstreams.serdes.by_type import TYPES
 from pykstreams.types import Float32, Int16
 from tests.unit.http.served_application import Client, client_of
+from tests.unit.http.test_store_routes import KeysWithTopic
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
 
@@ -195,6 +196,26 @@ def got(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, text: str)
     monkeypatch.chdir(tmp_path)
     words = ["state", "get", "shop.py", "--state-dir", str(tmp_path), "kept", "--", text]
     return CliRunner(env={}).invoke(cli, words, catch_exceptions=False)
+
+
+@pytest.mark.parametrize("settings", [{}, {"topology.optimization": "all"}], ids=["own-changelog", "source-topic"])
+def test_keys_are_read_and_written_as_the_changelog_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str]
+) -> None:
+    application = Application(table(KeysWithTopic()), tmp_path / "tasks", settings=settings).start()
+    application.feed_raw((b"in/tea", b"green", 5))
+    application.commit()
+    application.close()
+    script = f"""
+from tests.unit.cli.test_keys_of_types import KeysWithTopic, table
+application_id = "shop"
+config = {settings}
+def build():
+    return table(KeysWithTopic())
+"""
+    result = got(tmp_path, monkeypatch, script, "tea")
+
+    assert (result.exit_code, result.stdout.partition("  ")[0]) == (0, "green")
 
 
 @pytest.mark.parametrize(

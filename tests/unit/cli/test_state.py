@@ -292,7 +292,7 @@ def test_wrong_folder_is_said(invoke: Callable[..., Result], folder: Path) -> No
 def test_key_is_read_as_the_serde_wants_it(serde: Any, text: str, key: Any) -> None:
     builder = Stores.key_value_store_builder(Stores.persistent_key_value_store("s"), serde, Serdes.string())
 
-    assert key_of(builder, StreamsConfig({}), text) == key
+    assert key_of(builder, StreamsConfig({}), "log", text) == key
 
 
 def test_key_that_the_serde_cannot_take_is_refused() -> None:
@@ -303,7 +303,7 @@ def test_key_that_the_serde_cannot_take_is_refused() -> None:
     with pytest.raises(
         click.BadParameter, match=r"^'five' is no key of store 's', whose key serde is LongSerde\(\): .*; text, times"
     ):
-        key_of(builder, StreamsConfig({}), "five")
+        key_of(builder, StreamsConfig({}), "log", "five")
 
 
 def test_time_is_a_date_or_a_number() -> None:

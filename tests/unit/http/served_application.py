@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import orjson
 
+from pykstreams.core.errors import ClusterError
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName
 from pykstreams.http.asgi import HttpApp, app
@@ -34,6 +35,7 @@ class Streams:
         self.is_paused = False
         self.tasks = {TaskId(0, 0): TaskHealth(True, 0)}
         self.lags: dict[str, dict[int, LagInfo]] = {}
+        self.brokers_fail: ClusterError | None = None
         self.threads: list[ThreadMetadata] = []
 
     @property
@@ -61,6 +63,8 @@ class Streams:
         return Health(alive, self.state is State.RUNNING, self.state, self.tasks)
 
     def all_local_store_partition_lags(self) -> dict[str, dict[int, LagInfo]]:
+        if self.brokers_fail is not None:
+            raise self.brokers_fail
         return self.lags
 
     def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pykstreams.core.errors import ClusterError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TopicPartition
 from pykstreams.http import Address, HttpOptions, HttpServer, app
@@ -125,6 +126,23 @@ def test_pages_of_a_range_are_gathered_from_all_instances(make: Make, limit: int
     assert order == sorted(order)
 
 
+@pytest.mark.parametrize(("most_bytes", "rows"), [(1, 1), (150, 3), (400, 8)])
+def test_an_answer_of_several_instances_has_no_more_bytes_than_one_of_one(
+    make: Make, most_bytes: int, rows: int
+) -> None:
+    one, _ = make(({0, 2}, set()), ({1, 3}, set()), options={"max_answer_bytes": most_bytes})
+    found, cursor = [], ""
+    while True:
+        page = one.client.get(f"/stores/prices/range?limit=100{cursor}").json
+        assert len(page["rows"]) <= rows
+        found += [row["key"] for row in page["rows"]]
+        if page["next"] is None:
+            break
+        cursor = f"&cursor={page['next']}"
+
+    assert sorted(found) == sorted(KEYS)
+
+
 def test_local_scope_asks_nobody_else(make: Make) -> None:
     one, _ = make(({0, 1}, set()), ({2, 3}, set()))
 
@@ -162,6 +180,21 @@ def test_a_copy_is_as_old_as_the_last_end_that_it_has_come_to(make: Make) -> Non
 
     one.clock.advance(200)
     assert one.client.get(target).problem == "unavailable"
+
+
+def test_a_copy_answers_while_the_brokers_are_away(make: Make) -> None:
+    one, two = make((set(), {0, 1, 2, 3}), ({0, 1, 2, 3}, set()))
+    two.server.close()
+    one.streams.brokers_fail = ClusterError("the brokers are away")
+
+    answer = one.client.get("/stores/prices/keys/key-1?stale=allow")
+    assert (answer.status, answer.json["value"]) == (200, "v-key-1")
+    assert (answer.json["from"]["offset_lag"], answer.json["from"]["stale_ms"]) == (None, None)
+    refused = one.client.get("/stores/prices/keys/key-1?stale=5000")
+    assert refused.problem == "unavailable"
+    assert "it is not known how far behind" in refused.json["detail"]
+    rows = one.client.get("/stores/prices/range?stale=allow").json["rows"]
+    assert sorted(row["key"] for row in rows) == sorted(KEYS)
 
 
 def test_a_copy_of_a_third_instance_answers(make: Make) -> None:

@@ -24,7 +24,12 @@ from pykstreams import (
     TimeWindows,
 )
 from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.types import Decoder, Encoder
+from pykstreams.serdes import SchemaRegistryAvroSerde
+from pykstreams.serdes.base import CompiledSerde
+from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.json.json_serde import JsonSerde
+from pykstreams.serdes.registry.schema_registry import registry_client
 from tests.unit.http.served_application import Client, client_of
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
@@ -102,6 +107,36 @@ def test_a_key_with_characters_of_urls_is_found_in_the_path_and_in_the_query(pri
     in_query = prices.get(f"/stores/prices/keys?key={quote(key, safe='')}").json
 
     assert in_path["value"] == in_query["value"] == f"v-{key}"
+
+
+LINES = ["tea", "tea\n", "tea\n\n", "\ntea", "te\na", "tea\r\n", "tea\u2028"]
+
+
+@pytest.mark.parametrize("key", LINES, ids=repr)
+def test_a_key_with_line_ends_means_itself(make: Make, key: str) -> None:
+    application = make(table())
+    application.feed(*((one, f"v-{one}", 0) for one in LINES))
+    client = client_of(application)
+
+    assert client.get(f"/stores/prices/keys/{quote(key, safe='')}").json["value"] == f"v-{key}"
+    assert client.get(f"/stores/prices/keys?key={quote(key, safe='')}").json["value"] == f"v-{key}"
+
+
+@pytest.mark.parametrize("kind", ["versions", "windows", "sessions"])
+def test_rows_of_a_key_with_line_ends_are_its_own(make: Make, kind: str) -> None:
+    builders = {
+        "versions": table(store=Stores.persistent_versioned_key_value_store("prices", 1_000_000)),
+        "windows": counted(TimeWindows(10), "prices"),
+        "sessions": counted(SessionWindows(10), "prices"),
+    }
+    application = make(builders[kind])
+    keys = ["tea", "tea\n", "te\na"]
+    application.feed(*((key, "x", 1) for key in keys))
+    client = client_of(application)
+
+    for key in keys:
+        (row,) = client.get(f"/stores/prices/{kind}/{quote(key, safe='')}").json["rows"]
+        assert row["key"] == key
 
 
 def test_a_key_that_is_not_there_is_a_problem_that_says_who_was_asked(prices: Client) -> None:
@@ -188,14 +223,18 @@ def test_versions_are_read_as_of_a_time_and_over_a_span(make: Make) -> None:
     assert client.get("/stores/prices/versions/tea?to=1969-12-31T23:59Z").problem == "bad-request"
 
 
-@pytest.fixture
-def windows(make: Make) -> Client:
+def counted(windows: Any, store: str) -> StreamsBuilder:
     builder = StreamsBuilder()
     grouped = builder.stream(TOPIC, Consumed(key_serde=TEXT, value_serde=TEXT)).group_by_key(
         Grouped(key_serde=TEXT, value_serde=TEXT)
     )
-    grouped.windowed_by(TimeWindows(10)).count(materialized=Materialized("counts"))
-    application = make(builder)
+    grouped.windowed_by(windows).count(materialized=Materialized(store))
+    return builder
+
+
+@pytest.fixture
+def windows(make: Make) -> Client:
+    application = make(counted(TimeWindows(10), "counts"))
     application.feed(*((key, "x", time) for time in (1, 5, 11, 25) for key in ("a", "b")))
     return client_of(application)
 
@@ -233,12 +272,7 @@ def test_windows_of_a_range_of_keys(windows: Client) -> None:
 
 
 def test_sessions_are_read_by_key_and_by_range(make: Make) -> None:
-    builder = StreamsBuilder()
-    grouped = builder.stream(TOPIC, Consumed(key_serde=TEXT, value_serde=TEXT)).group_by_key(
-        Grouped(key_serde=TEXT, value_serde=TEXT)
-    )
-    grouped.windowed_by(SessionWindows(10)).count(materialized=Materialized("visits"))
-    application = make(builder)
+    application = make(counted(SessionWindows(10), "visits"))
     application.feed(("a", "x", 0), ("a", "x", 5), ("b", "x", 7), ("a", "x", 100))
     client = client_of(application)
 
@@ -271,6 +305,9 @@ def test_the_stores_and_their_kinds_are_listed(windows: Client) -> None:
         ("/stores/prices/keys/a?position=5", 400, "bad-request"),
         ("/stores/prices/range?limit=1000000", 400, "too-many-rows"),
         ("/stores/prices/range?limit=" + "9" * 5000, 400, "too-many-rows"),
+        ("/stores/prices/range?limit=" + "0" * 19 + "1" + "9" * 5, 400, "too-many-rows"),
+        ("/stores/prices/range?limit=" + "0" * 19 + "1" + "9" * 5000, 400, "too-many-rows"),
+        ("/stores/prices/range?limit=" + "0" * 5000, 400, "bad-request"),
         ("/stores/prices/range?limit=0", 400, "bad-request"),
         ("/stores/prices/range?limit=-1", 400, "bad-request"),
         ("/stores/prices/range?limit=1&limit=2", 400, "bad-request"),
@@ -279,6 +316,7 @@ def test_the_stores_and_their_kinds_are_listed(windows: Client) -> None:
         ("/stores/../../etc/passwd", 404, "not-found"),
         ("/stores/%2e%2e/%2e%2e/etc/passwd", 404, "not-found"),
         ("//stores", 404, "not-found"),
+        ("/stores%0A", 404, "not-found"),
         ("/stores/", 404, "not-found"),
         ("/metrics", 404, "not-found"),
         ("/nothing", 404, "not-found"),
@@ -288,6 +326,10 @@ def test_what_cannot_be_answered_is_a_problem(prices: Client, target: str, statu
     answer = prices.get(target)
 
     assert (answer.status, answer.problem) == (status, kind)
+
+
+def test_a_limit_may_have_zeros_in_front(prices: Client) -> None:
+    assert len(prices.get(f"/stores/prices/range?limit={'0' * 5000}2").json["rows"]) == 2
 
 
 def test_a_key_that_its_serde_does_not_take_is_a_problem(make: Make) -> None:
@@ -336,3 +378,67 @@ def test_an_answer_ends_before_it_has_too_many_bytes_and_goes_on(make: Make) -> 
 
     assert [row["key"] for row in page["rows"]] == ["a", "b"]
     assert page["next"] is not None
+
+
+@pytest.mark.parametrize("settings", [{}, {"topology.optimization": "all"}], ids=["own-changelog", "source-topic"])
+@pytest.mark.parametrize("registers", [True, False], ids=["registers", "looks-up"])
+def test_keys_are_written_as_the_changelog_has_them(make: Make, settings: dict[str, str], registers: bool) -> None:
+    """A schema registry has a subject for each topic, and none for the name of a store."""
+    registry = f"mock://keys-over-http-{registers}-{len(settings)}"
+    client = registry_client(registry)
+    for topic in () if registers else (TOPIC, "shop-prices-changelog"):
+        SchemaRegistryAvroSerde(registry, '"string"', is_key=True).serialize(topic, "tea")
+    serde = SchemaRegistryAvroSerde(
+        registry, '"string"', is_key=True, serializer_config={"auto.register.schemas": registers}
+    )
+    application = make(table(serde), settings=settings)
+    application.feed_raw(*((serde.serialize(TOPIC, key) or b"", b"green", 5) for key in ("tea", "ten")))
+    subjects = client.get_subjects()
+    http = client_of(application)
+
+    assert http.get("/stores/prices/keys/tea").json["value"] == "green"
+    first = http.get("/stores/prices/range?limit=1").json
+    second = http.get(f"/stores/prices/range?limit=1&cursor={first['next']}").json
+    assert [row["key"] for row in first["rows"] + second["rows"]] == ["tea", "ten"]
+    assert client.get_subjects() == subjects
+
+
+def test_prefixes_are_written_as_the_changelog_has_them(make: Make) -> None:
+    serde = CombinedKeySerde(KeysWithTopic(), KeysWithTopic())
+    application = make(table(serde))
+    raw = serde.serialize("in", CombinedKey("tea", "green"))
+    application.feed_raw((raw or b"", b"green", 5))
+
+    rows = client_of(application).get("/stores/prices/prefix?prefix=tea").json["rows"]
+    assert [row["key"] for row in rows] == [{"prefix": "tea", "suffix": "green"}]
+
+
+class KeysWithTopic(CompiledSerde[str]):
+    """Writes text behind the topic that it is told."""
+
+    def encoder(self, topic: str) -> Encoder:
+        return lambda data, headers: None if data is None else f"{topic}/{data}".encode()
+
+    def decoder(self, topic: str) -> Decoder:
+        return lambda data, headers: None if data is None else data.decode().removeprefix(f"{topic}/")
+
+
+@pytest.mark.parametrize("rows", [8, 10, 12])
+def test_an_answer_of_several_partitions_has_no_more_bytes_than_one_of_a_partition(make: Make, rows: int) -> None:
+    application = make(table(), partitions=4)
+    keys = [f"{partition}-{place:02}" for partition in range(4) for place in range(rows)]
+    for key in keys:
+        application.feed((key, "x" * 1000, 0), partition=int(key[0]))
+    client = client_of(application, max_answer_bytes=11_000)
+    assert len(client.get("/stores/prices/range?scope=parts&limit=1000&partition=0,1,2,3").body) < 13_000
+    found: list[str] = []
+    cursor = ""
+    while True:
+        page = client.get(f"/stores/prices/range?limit=1000{cursor}")
+        assert len(page.body) < 13_000
+        found += [row["key"] for row in page.json["rows"]]
+        if page.json["next"] is None:
+            break
+        cursor = f"&cursor={page.json['next']}"
+
+    assert found == keys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ import pytest
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.http import Address, HttpOptions, HttpServerProcess, app
+from pykstreams.http.process.messages import CLOSE, SERVE, HowToServe, frame
 from pykstreams.http.server import bound
 from tests.process_tree import children, ended
 from tests.unit.http.served_application import Answered, Streams
@@ -165,6 +167,23 @@ def test_close_ends_the_process_and_frees_the_address(serve: Serve) -> None:
     assert ended(process)
     with bound(Address("127.0.0.1", server.port)):
         pass
+
+
+def test_a_process_that_has_to_end_before_it_has_started_ends() -> None:
+    """Both messages lie in its socket when it begins to read."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs, bound(Address.parse(":0")) as listening:
+        listening.listen()
+        how = HowToServe(options=dataclasses.asdict(HttpOptions()), certificate=None, key=None)
+        ours.sendall(frame(SERVE, how) + frame(CLOSE))
+        descriptors = listening.fileno(), theirs.fileno()
+        command = [sys.executable, "-m", "pykstreams.http.process", *map(str, descriptors)]
+        process = subprocess.Popen(command, pass_fds=descriptors, env=os.environ)
+        try:
+            assert process.wait(PATIENCE_S) == 0
+        finally:
+            process.kill()
+            process.wait()
 
 
 def test_signals_to_the_group_of_a_terminal_do_not_end_it(serve: Serve) -> None:

@@ -1,0 +1,95 @@
+"""What ``top`` and ``state --url`` make of answers that are none."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from pykstreams.cli.app import cli
+from pykstreams.cli.live.server import Server
+from pykstreams.core.errors import ClusterError, ConfigError
+
+PATIENCE_S = 20.0
+
+Serve = Callable[[bytes], str]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Answers one request with some bytes, and closes the connection; returns the address."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    answering: list[threading.Thread] = []
+
+    def answer(data: bytes) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(1 << 16)
+            connection.sendall(data)
+
+    def begin(data: bytes) -> str:
+        answering.append(threading.Thread(target=answer, args=(data,), daemon=True))
+        answering[-1].start()
+        return f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+    with listening:
+        yield begin
+        for one in answering:
+            one.join(PATIENCE_S)
+
+
+CUT_OFF = b'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"a":'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        CUT_OFF,
+        b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n20\r\n{"a":',
+        b'HTTP/1.1 503 Unavailable\r\ntransfer-encoding: chunked\r\n\r\n20\r\n{"type":',
+        b"HTTP/1.1 200 OK\r\ncontent-len",
+        b"garbage\r\n\r\n",
+        b"",
+    ],
+    ids=["body", "chunk", "problem", "headers", "garbage", "nothing"],
+)
+def test_an_answer_that_is_cut_off_is_none_for_now(serve: Serve, data: bytes) -> None:
+    url = serve(data)
+
+    with pytest.raises(ClusterError, match=rf"^{url} was not reached: .+; is it the --http of a running worker\?$"):
+        Server(url).get("/live.json", {})
+
+
+@pytest.mark.parametrize("command", [["top", "--once"], ["state", "show", "counts"]], ids=lambda words: words[0])
+def test_commands_end_with_the_reason_when_an_answer_is_cut_off(serve: Serve, command: list[str]) -> None:
+    result = CliRunner().invoke(cli, [*command, "--url", serve(CUT_OFF)])
+
+    assert result.exit_code == 3
+    assert "was not reached: IncompleteRead" in result.output
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(ClusterError, match=r"^http://\[::1 was not reached: Invalid IPv6 URL"):
+        Server("http://[::1").get("/live.json", {})
+
+
+def test_a_token_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_bytes(b"\xff\xfe")
+
+    with pytest.raises(ConfigError, match=r"^the token file .*token' cannot be read: .*codec.*; name another one$"):
+        Server("http://127.0.0.1:1", str(file)).get("/live.json", {})
+
+
+def test_a_token_that_cannot_be_sent_is_refused_without_being_shown(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("secret\nof others\n")
+
+    with pytest.raises(
+        ConfigError, match=r"^the token file .*token' holds no token; write one into it, without spaces$"
+    ):
+        Server("http://127.0.0.1:1", str(file)).get("/live.json", {})
