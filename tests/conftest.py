@@ -4,6 +4,8 @@ Properties have no deadline for an example, and none fails because examples are 
 matter of the machine and of what else it does.
 """
 
+import os
+
 import hypothesis
 import pytest
 
@@ -24,3 +26,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """An installed package brings its plugin itself; a bare checkout does not."""
     if not config.pluginmanager.is_registered(pytest_plugin):
         config.pluginmanager.register(pytest_plugin, "pykstreams")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: that with the tests of one broker waits for it most of its time."""
+    return (os.cpu_count() or 1) + 1
