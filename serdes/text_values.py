@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_value, wrong_type
@@ -17,14 +17,16 @@ from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refu
 T = TypeVar("T", date, time, datetime, Decimal)
 
 _EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+_SECOND: Final = timedelta(seconds=1)
+_DAY_SECONDS: Final = 24 * 3600
 
 
 class TextSerde(CompiledSerde[T], Generic[T]):
     """Values of one type as text in UTF-8; ``None`` has no bytes.
 
     A ``datetime``, ``date`` or ``time`` is written as by ``isoformat()``, a ``Decimal`` as by ``str()``. With
-    ``is_key`` equal values have equal bytes: a ``datetime`` with a time zone is written in UTC, and a ``Decimal``
-    without zeros at its end.
+    ``is_key`` equal values have equal bytes: a ``datetime`` or ``time`` with a time zone is written in UTC, and a
+    ``Decimal`` without zeros at its end.
 
     >>> TextSerde(Decimal).serialize("topic", Decimal("1.50"))
     b'1.50'
@@ -74,8 +76,31 @@ class TextSerde(CompiledSerde[T], Generic[T]):
 
 
 def one_datetime(value: datetime) -> datetime:
-    """Returns the same moment in UTC; without time zone the value itself."""
-    return value if value.tzinfo is None else value.astimezone(UTC)
+    """Returns the same moment in UTC; the value itself if it is so, or has no time zone.
+
+    ``ValueError`` for a year out of range.
+    """
+    if not value.utcoffset():
+        return value
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("the year of this time in UTC is out of range") from error
+
+
+def one_time(value: time) -> time:
+    """Returns the equal time in UTC; the value itself if it is so, or has no time zone.
+
+    A time of day that lies on another day in UTC equals none there: of those that it equals, ``00:30+01:00`` and
+    ``00:00+00:30``, the one whose own time is next to UTC's day is returned.
+    """
+    offset = value.utcoffset()
+    if not offset:
+        return value
+    seconds = value.hour * 3600 + value.minute * 60 + value.second - offset // _SECOND
+    in_day = min(max(seconds, 0), _DAY_SECONDS - 1)
+    zone = UTC if in_day == seconds else timezone((in_day - seconds) * _SECOND)
+    return time(in_day // 3600, in_day // 60 % 60, in_day % 60, value.microsecond, zone)
 
 
 def one_decimal(value: Decimal) -> Decimal:
@@ -92,4 +117,6 @@ def _text(value: date | time | Decimal) -> str:
 def _one_text(value: date | time | Decimal) -> str:
     if isinstance(value, Decimal):
         return str(one_decimal(value))
-    return (one_datetime(value) if isinstance(value, datetime) else value).isoformat()
+    if isinstance(value, datetime):
+        return one_datetime(value).isoformat()
+    return (one_time(value) if isinstance(value, time) else value).isoformat()

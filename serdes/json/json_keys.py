@@ -18,9 +18,10 @@ import orjson
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_value
 from pykstreams.serdes.json.json_serde import JsonSerde
-from pykstreams.serdes.json.models import is_pydantic, is_struct, json_part
+from pykstreams.serdes.json.models import is_pydantic, is_struct
+from pykstreams.serdes.json.one_values import model_form
 from pykstreams.serdes.json.structured import Convert
-from pykstreams.serdes.text_values import one_datetime, one_decimal
+from pykstreams.serdes.text_values import one_datetime, one_decimal, one_time
 
 T = TypeVar("T")
 
@@ -71,12 +72,8 @@ def _form(type_: object, made: dict[object, Convert]) -> Convert:
         return _form(arguments[0], made)
     if isinstance(type_, typing.NewType):
         return _form(type_.__supertype__, made)
-    if is_pydantic(type_):
-        return lambda value: value.model_dump(mode="json", by_alias=True)
-    if is_struct(type_):
-        import msgspec
-
-        return msgspec.to_builtins
+    if is_pydantic(type_) or is_struct(type_):
+        return model_form(type_)
     if dataclasses.is_dataclass(type_) and isinstance(type_, type):
         return _fields_form(type_, made)
     if (simple := _SIMPLE.get(type_)) is not None:
@@ -123,16 +120,18 @@ def _form_by_value(value: object) -> object:
     """The form of a value whose type says nothing more: by what it is."""
     if isinstance(value, Enum):
         return _form_by_value(value.value)
-    if isinstance(value, Decimal | datetime):
-        return _SIMPLE[Decimal if isinstance(value, Decimal) else datetime](value)
+    for simple in (Decimal, datetime, time):
+        if isinstance(value, simple):
+            return _SIMPLE[simple](value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _fields_form(type(value), {})(value)
     if isinstance(value, dict):
         return {key: _form_by_value(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_form_by_value(one) for one in value]
-    if is_pydantic(type(value)) or is_struct(type(value)):
-        return json_part(value)
+    kind: type = type(value)
+    if is_pydantic(kind) or is_struct(kind):
+        return model_form(kind)(value)
     return value
 
 
@@ -148,7 +147,7 @@ _SIMPLE: dict[object, Convert] = {
     Decimal: lambda value: str(one_decimal(value)),
     datetime: lambda value: one_datetime(value).isoformat(),
     date: lambda value: value.isoformat(),
-    time: lambda value: value.isoformat(),
+    time: lambda value: one_time(value).isoformat(),
     UUID: str,
 }
 """The one form of values that have no parts; a ``bool`` in a field of ``int`` becomes the number it equals."""

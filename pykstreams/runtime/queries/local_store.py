@@ -1,7 +1,8 @@
 """One open store of this process, as somebody reads it who is not its task.
 
 Invariant: the store is touched inside of its gate only, also by iterators, which read a chunk of rows at a time there.
-A store that is closed meanwhile is an ``InvalidStateStoreError`` at the next read, never an end of rows.
+A store that is closed meanwhile, or taken up by another task, is an ``InvalidStateStoreError`` at the next read, never
+an end of rows.
 """
 
 from __future__ import annotations
@@ -111,6 +112,10 @@ class LocalStore:
             "ask again, or ask the instance that has it now"
         )
 
+    def find(self) -> TaskStore | None:
+        """The store, for one inside of the gate; ``None`` when it is not open."""
+        return self._find()
+
     def _for_later(self, store: TaskStore, found: object) -> object:
         if isinstance(found, KeyValueIterator):
             kind = WindowStoreIterator if isinstance(found, WindowStoreIterator) else KeyValueIterator
@@ -155,7 +160,7 @@ class _Rows(Iterator[KeyValue[object, object]]):
         if rows is None:
             return
         try:
-            if not self._store.is_open:
+            if local.find() is not self._store:
                 raise local.gone()
             self._ready.extend(rows if local.whole else islice(rows, self._size))
         except BaseException as error:

@@ -19,6 +19,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from pykstreams.core.errors import ConfigError
+from pykstreams.state.directory.durable_files import sync_folder
 
 _SCHEME: Final = "://"
 UNFINISHED: Final = ".unfinished-"
@@ -219,15 +220,6 @@ def system_of(url: str) -> tuple[Any, str]:
     except (ImportError, ValueError) as error:
         raise ConfigError(f"no file system is found for {url!r}: {error}") from error
     return system, str(path).rstrip("/")
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes durable which files a folder has."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @cache

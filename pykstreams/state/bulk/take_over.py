@@ -31,10 +31,11 @@ from typing import Any, Final
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import BootstrapError
 from pykstreams.core.ids import TaskId
-from pykstreams.state.bulk.folder import AnyFolder, Folder, folder_at, sync_folder
+from pykstreams.state.bulk.folder import AnyFolder, Folder, folder_at
 from pykstreams.state.bulk.manifest import TaskFiles, check_file
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.sst import SstFile
+from pykstreams.state.directory.durable_files import sync_folder
 from pykstreams.state.engines.rocksdb import RocksDbEngine
 from pykstreams.state.interfaces.store import StoreContext
 from pykstreams.state.spec import StoreBuilder

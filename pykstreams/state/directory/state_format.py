@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from pykstreams.core.errors import LockError, ProcessorStateError
+from pykstreams.state.directory.durable_files import replace_file
 from pykstreams.state.directory.file_lock import FileLock
 
 log = logging.getLogger(__name__)
@@ -95,6 +96,8 @@ def _version_of(folder: Path) -> int | None:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
+    if not text:  # what a crash of the machine may have left of an earlier release
+        return None
     try:
         return int(json.loads(text)["version"])
     except (ValueError, KeyError, TypeError) as error:
@@ -106,6 +109,4 @@ def _version_of(folder: Path) -> int | None:
 
 
 def _write(folder: Path, version: int) -> None:
-    beside = folder / f"{_NAME}.new"
-    beside.write_text(json.dumps({"version": version}), encoding="utf-8")
-    beside.replace(folder / _NAME)
+    replace_file(folder / _NAME, json.dumps({"version": version}).encode())

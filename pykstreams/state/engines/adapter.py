@@ -36,8 +36,8 @@ class AdaptedEngine(EngineOver):
         self._engine.put(key, self._to_keep(packed))
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
-        for key, packed in self._engine.scan(lower, upper, reverse):
-            yield key, self._shown.pack(*self._kept.unpack(packed))
+        kept, shown = self._kept, self._shown
+        return ((key, shown.pack(*kept.unpack(packed))) for key, packed in self._engine.scan(lower, upper, reverse))
 
     def write(self, rows: Iterable[Write]) -> None:
         self._engine.write([(key, self._to_keep(packed)) for key, packed in rows])

@@ -3,22 +3,31 @@
 A scan is ended by RocksDB at its upper bound, so that it reads no block, and walks over no deleted rows, beyond it. A
 store with a prefix extractor (``prefix_bytes``) looks for keys of one prefix in those files only whose bloom filters
 know it; every other scan of it is made to heed the order of all keys, without which RocksDB leaves rows out.
+
+Invariant: a scan ends behind its last row only; one under way when its database is closed fails at the next row.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from typing import Final, TypeAlias, cast
 
 from rocksdict import Rdict, RdictIter, ReadOptions
 
-from pykstreams.state.engines.rocksdb_errors import EnginePlace
+from pykstreams.state.engines.rocksdb_errors import EnginePlace, not_open
 from pykstreams.state.interfaces.engine import Row, after, prefix_end
 
 _ROWS_AT_ONCE: Final = 32  # a scan of fewer rows leaves no iterator open
 
 _Scan: TypeAlias = Generator[Row, None, None]
+
+_NO_ROW: Final[Row] = (b"", b"")  # a scan stops at it for this module, which takes it
+
+
+class _DatabaseClosedError(Exception):
+    """Thrown into a scan that is under way."""
 
 
 class RocksDbScans:
@@ -45,7 +54,7 @@ class RocksDbScans:
         db = self._db
         if reverse:
             found = db.items(backwards=True, from_key=cast("bytes", upper), read_opt=self._all_keys)
-            return self._ended_with_all(self._downwards(cast("Iterator[Row]", found), lower, upper))
+            return self._closed_with_all(self._downwards(cast("Iterator[Row]", found), lower, upper))
         bounds = self._bounds(lower, upper)  # must outlive the iterators, which read the bound in it
         begin = db.iter(bounds)
         begin.seek_to_first() if lower is None else begin.seek(lower)
@@ -54,30 +63,39 @@ class RocksDbScans:
         while valid():
             if len(rows) == _ROWS_AT_ONCE:
                 rest = db.items(from_key=key(), read_opt=bounds)
-                return self._ended_with_all(self._first_then(rows, cast("Iterator[Row]", rest), bounds))
+                return self._closed_with_all(self._first_then(rows, cast("Iterator[Row]", rest), bounds))
             rows.append((key(), value()))
             advance()
         self._check_end(begin)
         return iter(rows)
 
     def close(self) -> None:
-        """Ends the scans that are under way, which would keep the files open."""
-        for rows in list(self._under_way):
-            rows.close()
+        """Takes their iterators from the scans that are under way, which would keep the files open."""
+        under_way, self._under_way = list(self._under_way), weakref.WeakSet()
+        for scan in under_way:
+            with suppress(_DatabaseClosedError):  # comes back from one that is at its end
+                scan.throw(_DatabaseClosedError)
 
     def _downwards(self, rows: Iterator[Row], lower: bytes | None, upper: bytes | None) -> _Scan:
-        last = upper
-        for row in rows:
-            last = row[0]
-            if lower is not None and last < lower:
-                return
-            if upper is None or last < upper:
-                yield row
-        end = self._db.iter(self._all_keys)
-        end.seek_to_last() if last is None else end.seek_for_prev(last)
-        if end.valid():
-            end.prev()
-        self._check_end(end)
+        store, last = self._place.store, upper
+        try:
+            yield _NO_ROW
+            for row in rows:
+                last = row[0]
+                if lower is not None and last < lower:
+                    return
+                if upper is None or last < upper:
+                    yield row
+            end = self._db.iter(self._all_keys)
+            end.seek_to_last() if last is None else end.seek_for_prev(last)
+            if end.valid():
+                end.prev()
+            self._check_end(end)
+            return
+        except _DatabaseClosedError:
+            del rows, self
+        yield _NO_ROW
+        raise not_open(store)
 
     def _first_then(self, first: list[Row], rest: Iterator[Row], bounds: ReadOptions) -> _Scan:
         """Goes on behind the first rows; ``bounds`` must be kept until ``rest`` has gone.
@@ -85,13 +103,21 @@ class RocksDbScans:
         Freed before, its memory would be read all the same, and a scan would end anywhere, or not at all
         (``test_scan_ends_at_its_bound_whatever_memory_is_used_meanwhile``).
         """
-        yield from first
-        last = first[-1]
-        for last in rest:
-            yield last
-        end = self._db.iter(bounds)
-        end.seek(after(last[0]))
-        self._check_end(end)
+        store = self._place.store
+        try:
+            yield _NO_ROW
+            yield from first
+            last = first[-1]
+            for last in rest:
+                yield last
+            end = self._db.iter(bounds)
+            end.seek(after(last[0]))
+            self._check_end(end)
+            return
+        except _DatabaseClosedError:
+            del rest, self
+        yield _NO_ROW
+        raise not_open(store)
 
     def _check_end(self, end: RdictIter) -> None:
         """Makes sure that an iterator is at the end of its rows, and not in front of one that cannot be read.
@@ -117,7 +143,8 @@ class RocksDbScans:
             bounded.set_total_order_seek(True)
         return bounded
 
-    def _ended_with_all(self, scan: _Scan) -> Iterator[Row]:
-        """Takes a generator: closing one drops the iterator in it, which would keep the files open."""
+    def _closed_with_all(self, scan: _Scan) -> Iterator[Row]:
+        """Takes a generator, and brings it to where ``_DatabaseClosedError`` can be thrown into it."""
+        next(scan)
         self._under_way.add(scan)
         return scan

@@ -1,7 +1,8 @@
 """The engine below every store: a sorted map of bytes that remembers up to which changelog offset it is committed.
 
-Invariants: a scan shows the state of the moment it was made, writes that came later apart; bounds are
-``lower <= key < upper``; keys are ordered as unsigned bytes.
+Invariants: a scan shows the state of the moment it was made, without the writes that came later; bounds are
+``lower <= key < upper``; keys are ordered as unsigned bytes. Reads of windows and sessions make a scan for each segment
+when it is its turn, so what they give is of several moments.
 """
 
 from __future__ import annotations

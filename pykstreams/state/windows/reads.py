@@ -24,7 +24,6 @@ from pykstreams.state.interfaces.engine import BytesStore, Row, Write, after
 from pykstreams.state.layers.caching import CachingStore
 from pykstreams.state.windows.indexed_cache import IndexedCache
 
-_ABOVE_EVERY_SUFFIX: Final = b"\xff" * 12
 _FEW_SEGMENTS: Final = 8
 
 _Packed = TypeVar("_Packed", bound=bytes | None)
@@ -190,13 +189,22 @@ class WindowReads:
         reverse: bool,
     ) -> Iterator[Row]:
         time_of = self._time_of
+        beyond = None if key_to is None else after(self._last_up_to(key_to, min(time_to, LAST_TIME)))
         for number in reversed(numbers) if reverse else numbers:
             prefix = prefix_of(number)
             lower = prefix if key_from is None else prefix + key_from
-            upper = prefix_of(number + 1) if key_to is None else prefix + key_to + _ABOVE_EVERY_SUFFIX
+            upper = prefix_of(number + 1) if beyond is None else prefix + beyond
             for row in _of_keys(scan(lower, upper, reverse), key_from, key_to):
                 if time_from <= time_of(row[0]) <= time_to:
                     yield row
+
+    def _last_up_to(self, key: bytes, time: int) -> bytes:
+        """The last composed key, without its prefix, that a key up to this one may have at a time up to this one.
+
+        It is not always of this key: a key with which it begins has its time where this one may have lower bytes.
+        """
+        suffix = self._pack(b"", time, LAST_SEQUENCE)[8:]
+        return max(key[:length] + suffix for length in range(len(key) + 1))
 
     def _by_key(self, rows: Iterator[Row], reverse: bool) -> Iterator[Row]:
         """Sorts rows, which come by time, by key in each segment."""

@@ -34,7 +34,7 @@ INTERVAL = 65_000  # half of it
 SIZE = 10
 END = 2**63 - 1
 
-KEYS = st.sampled_from(["", "a", "aa", "ab", "b", "a\0", "a\0\0\0\0", "é"])
+KEYS = st.sampled_from(["", "a", "aa", "ab", "b", "a\0", "a\0\0\0\0", "a" + 10 * "\0", "é"])
 TIMES = st.one_of(
     st.integers(0, 20), st.sampled_from([RETENTION - 1, RETENTION, RETENTION + 1]), st.integers(0, 500_000)
 )
@@ -80,6 +80,11 @@ class Kind:
     def __str__(self) -> str:
         layers = (("cached", self.caching), ("logged", self.logging), ("duplicates", self.duplicates))
         return "-".join([self.store, self.engine, *(name for name, on in layers if on)])
+
+    @property
+    def indexed(self) -> bool:
+        """Whether rows are kept by time, with an index by key: those with headers are so in any case."""
+        return self.engine == "by-time-indexed" or (self.engine == "by-time" and self.store == "headers")
 
     def supplier(self) -> WindowBytesStoreSupplier:
         """What makes its engine."""
@@ -280,7 +285,7 @@ class Model:
             above, below = least is None or key >= least, most is None or key <= most
             return above and below and first <= place[1] <= last
 
-        by_segment = self.kind.engine == "rocksdb" or (ranged and self.kind.engine == "by-time-indexed")
+        by_segment = self.kind.engine == "rocksdb" or (ranged and self.kind.indexed)
         content = self.content()
         places = sorted(filter(within, content), key=by_segment_and_key if by_segment else by_time, reverse=reverse)
         return [(key, start, content[key, start, sequence]) for key, start, sequence in places]
@@ -397,6 +402,20 @@ def folders() -> Iterator[Path]:
         ("put", "a\0", 129_999, None),
         ("put", "é", 14, None),
         ("reopen",),
+    ],
+    few=300,
+)
+@example(  # a range up to a key of which another one is the beginning, with zero bytes where that one has its time
+    steps=[
+        ("put", "a", 20, 1),
+        ("put", "a\0", 20, 2),
+        ("put", "a" + 10 * "\0", 20, 3),
+        ("put", "b", 20, 4),
+        ("fetch_range", "a", "a" + 10 * "\0", 0, 500_000, False),
+        ("fetch_range", None, "a" + 10 * "\0", 0, 20, True),
+        ("flush",),
+        ("fetch_range", "a", "a" + 10 * "\0", 0, 20, False),
+        ("fetch_range", "", "a\0\0\0\0", 0, END, True),
     ],
     few=300,
 )

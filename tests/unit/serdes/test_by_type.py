@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal, NewType, TypedDict, TypeVar
@@ -33,6 +33,9 @@ from pykstreams.types import Avro, Float32, Int16, Int32
 
 T = TypeVar("T")
 OrderId = NewType("OrderId", str)
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+EAST, HALF_EAST = timezone(timedelta(hours=1)), timezone(timedelta(minutes=30))
+WEST, FAR_WEST = timezone(timedelta(hours=-1)), timezone(timedelta(hours=-1, minutes=-30))
 
 
 class Color(Enum):
@@ -55,6 +58,47 @@ class Customer(pydantic.BaseModel):
 
 class Product(msgspec.Struct):
     name: str
+
+
+class Bill(pydantic.BaseModel, frozen=True):
+    """A pydantic model with whatever may be equal and look different."""
+
+    at: datetime
+    closes: time | None = None
+    total: Decimal = Decimal(0)
+    rate: float = 1.0
+    lines: tuple[Order, ...] = ()
+    named: dict[str, Decimal] = {}
+    tags: frozenset[Decimal] = frozenset()
+
+
+class Short(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A struct that leaves out what is as it is anyway, by which object it is."""
+
+    id: int
+    price: Decimal = Decimal("1.50")
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """A struct with the same."""
+
+    at: datetime
+    closes: time | None = None
+    total: Decimal = Decimal(0)
+    rate: float = 1.0
+    lines: tuple[Order, ...] = ()
+    product: Short | None = None
+    tags: frozenset[Decimal] = frozenset()
+    pair: tuple[float, int] = (1.0, 1)
+
+
+@dataclass(frozen=True)
+class Shop:
+    """Models inside of a dataclass, and a time."""
+
+    opens: time
+    batch: Batch
+    anything: object = None
 
 
 class Unknown:
@@ -123,6 +167,70 @@ def test_values_of_a_type_are_written_and_read(types: TypeSerdes, type_: Any, va
         (list[float], ([0.0], [-0.0]), b"[0.0]"),
         (Customer, (Customer(name="Ann"),), b'{"name":"Ann"}'),
         (Point, ({"x": 1}, {"x": 1.0}), b'{"x":1.0}'),
+        (time, (time(12, tzinfo=UTC), time(13, tzinfo=EAST)), b"12:00:00+00:00"),
+        (time, (time(12, 0, 0, 5), time(12, 0, 0, 5, fold=1)), b"12:00:00.000005"),
+        (time, (time(0, tzinfo=HALF_EAST), time(0, 30, tzinfo=EAST)), b"00:00:00+00:30"),
+        (time, (time(23, 59, 59, tzinfo=WEST), time(23, 29, 59, tzinfo=FAR_WEST)), b"23:59:59-01:00"),
+        (
+            Bill,
+            (
+                Bill(
+                    at=NOON, closes=time(12, tzinfo=UTC), total=Decimal(100), tags=frozenset([Decimal(0), Decimal(8)])
+                ),
+                Bill(
+                    at=NOON.astimezone(EAST),
+                    closes=time(13, tzinfo=EAST),
+                    total=Decimal("1E+2"),
+                    tags=frozenset([Decimal("8.0"), Decimal("0.0")]),
+                ),
+            ),
+            b'{"at":"2026-01-01T12:00:00Z","closes":"12:00:00Z","lines":[],"named":{},"rate":1.0,"tags":["0","8"],'
+            b'"total":"100"}',
+        ),
+        (
+            Bill,
+            (
+                Bill(at=NOON, lines=(Order(1, Decimal("1.5")),), named={"a": Decimal("0.5")}, rate=0.0),
+                Bill(at=NOON, lines=(Order(1, Decimal("1.50")),), named={"a": Decimal("0.50")}, rate=-0.0),
+            ),
+            b'{"at":"2026-01-01T12:00:00Z","closes":null,"lines":[{"id":1,"price":"1.5"}],"named":{"a":"0.5"},'
+            b'"rate":0.0,"tags":[],"total":"0"}',
+        ),
+        (
+            Batch,
+            (
+                Batch(NOON, time(12, tzinfo=UTC), Decimal(100), 1.0, (Order(1, Decimal("1.5")),), Short(1, Decimal(5))),
+                Batch(
+                    NOON.astimezone(EAST),
+                    time(13, tzinfo=EAST),
+                    Decimal("100.0"),
+                    1,
+                    (Order(1, Decimal("1.50")),),
+                    Short(1, Decimal("5.00")),
+                ),
+            ),
+            b'{"at":"2026-01-01T12:00:00Z","closes":"12:00:00Z","lines":[{"id":1,"price":"1.5"}],'
+            b'"pair":[1.0,1],"product":{"id":1,"price":"5"},"rate":1.0,"tags":[],"total":"100"}',
+        ),
+        (
+            Batch,
+            (
+                Batch(NOON, tags=frozenset([Decimal(0), Decimal(8)])),
+                Batch(NOON, tags=frozenset([Decimal("8.0"), Decimal("0.0")]), pair=(1, True)),
+            ),
+            b'{"at":"2026-01-01T12:00:00Z","closes":null,"lines":[],"pair":[1.0,1],"product":null,"rate":1.0,'
+            b'"tags":["0","8"],"total":"0"}',
+        ),
+        (Short, (Short(1), Short(1, Decimal("1.5")), Short(1, Decimal("1.500"))), b'{"id":1}'),
+        (
+            Shop,
+            (
+                Shop(time(12, tzinfo=UTC), Batch(NOON)),
+                Shop(time(13, tzinfo=EAST), Batch(NOON.astimezone(EAST), total=Decimal("0.0"), rate=1)),
+            ),
+            b'{"anything":null,"batch":{"at":"2026-01-01T12:00:00Z","closes":null,"lines":[],"pair":[1.0,1],"product":null,'
+            b'"rate":1.0,"tags":[],"total":"0"},"opens":"12:00:00+00:00"}',
+        ),
     ],
 )
 def test_equal_keys_have_equal_bytes(types: TypeSerdes, type_: Any, equal: tuple[object, ...], raw: bytes) -> None:
@@ -142,6 +250,25 @@ def test_decimal_keys_of_many_digits_stay_apart(types: TypeSerdes) -> None:
 def test_a_key_that_is_not_equal_to_itself_is_refused(types: TypeSerdes) -> None:
     with pytest.raises(SerdeError, match="a key must be equal to itself, which NaN is not"):
         types.serde(Decimal, is_key=True).serializer.serialize("topic", Decimal("NaN"))
+
+
+@pytest.mark.parametrize("type_", [datetime, tuple[datetime], Bill])
+def test_a_time_that_is_out_of_range_in_utc_is_refused_as_a_key(types: TypeSerdes, type_: Any) -> None:
+    first = datetime(1, 1, 1, tzinfo=EAST)
+    key = first if type_ is datetime else Bill(at=first) if type_ is Bill else (first,)
+
+    with pytest.raises(SerdeError, match="the year of this time in UTC is out of range"):
+        types.serde(type_, is_key=True).serializer.serialize("topic", key)
+
+
+def test_keys_of_a_model_are_not_changed(types: TypeSerdes) -> None:
+    bill = Bill(at=NOON.astimezone(EAST), total=Decimal("2.50"))
+    batch = Batch(NOON.astimezone(EAST), total=Decimal("2.50"), product=Short(1, Decimal("2.50")))
+    before = repr((bill, batch))
+    for key in (bill, batch):
+        types.serde(type(key), is_key=True).serializer.serialize("topic", key)
+
+    assert repr((bill, batch)) == before
 
 
 @pytest.mark.parametrize("is_key", [False, True])

@@ -15,6 +15,7 @@ from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.runtime.queries.store_types import QueryableStoreType
 from pykstreams.runtime.tasks.collector import RecordCollector
+from pykstreams.runtime.tasks.gate import Gates
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
@@ -67,8 +68,10 @@ class Application:
         collector = RecordCollector(CapturingProducer(), config=self.config, partition_count=lambda _: partitions)
         part = self.plan.subtopologies[0]
         self.offsets = dict.fromkeys(range(partitions), 0) | dict(committed or {})
-        self.by_partition = {
-            number: Task(
+        gates = Gates()
+
+        def make_task(number: int) -> Task:
+            return Task(
                 TaskId(part.id, number),
                 part,
                 [TopicPartition(topic, number) for topic in part.source_topics],
@@ -78,9 +81,11 @@ class Application:
                 cache=cache,
                 directory=directory / str(number),
                 metrics=metrics,
+                gate=gates.of(TaskId(part.id, number)),
             )
-            for number in range(partitions)
-        }
+
+        self._make_task = make_task
+        self.by_partition = {number: make_task(number) for number in range(partitions)}
         self.restored: dict[int, list[Any]] = {}
         self.started: dict[Task, bool] = {}
         self.standbys: list[Task] = []
@@ -110,6 +115,14 @@ class Application:
         self.started.pop(task, None)
         self.standbys.append(task)
         return task
+
+    def hand_over(self, partition: int) -> Task:
+        """Commits a task, and has another one of its id take up its stores as they lie open."""
+        self.commit()
+        left = self.by_partition[partition].hand_over()
+        taken_up = self.by_partition[partition] = self._make_task(partition)
+        self.restored[partition] = list(taken_up.open_stores(left).values())
+        return taken_up
 
     def start(self) -> Application:
         for number, task in self.by_partition.items():

@@ -293,6 +293,22 @@ def test_iterator_fails_when_its_store_is_closed_instead_of_ending(make: Make) -
         next(rows)
 
 
+@pytest.mark.parametrize("store", ["prices", Stores.in_memory_key_value_store("prices")], ids=["rocksdb", "memory"])
+def test_iterator_fails_when_another_task_has_taken_up_its_store(make: Make, store: Any) -> None:
+    """A running task becomes a standby task: the store is closed, and open again, before the iterator goes on."""
+    app = make(table(store))
+    app.feed(*((f"{number:05}", "v", number) for number in range(1000)))
+    before = app.by_partition[0].stores["prices"]
+    with app.store("prices", TYPES.KEY_VALUE_STORE).all() as rows:
+        next(rows)
+        taken_up = app.hand_over(0)
+
+        assert taken_up.stores["prices"] is before
+        assert before.is_open
+        with pytest.raises(StateStoreMigratedError, match=r"^store 'prices' of task 0_0 is not open: its task was"):
+            list(rows)
+
+
 def test_partition_that_is_gone_when_it_is_its_turn_is_an_error(make: Make) -> None:
     app = make(table(), partitions=2)
     app.feed(("a", "1", 5), partition=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,33 @@ def test_a_file_that_says_no_format_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ProcessorStateError, match="says 'rubbish', which is no format of a state directory"):
         FORMAT.adopt(tmp_path)
+
+
+def test_an_empty_file_of_a_crash_counts_as_none(tmp_path: Path) -> None:
+    (tmp_path / "format").write_text("")
+    FORMAT.check(tmp_path)
+    FORMAT.adopt(tmp_path)
+
+    assert version(tmp_path) == 1
+
+
+def test_a_format_is_on_the_disk_before_it_has_its_name_and_the_name_is_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a crash of the machine leaves an empty file."""
+    synced = []
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        what = "folder" if os.path.samestat(status, tmp_path.stat()) else f"{status.st_size} bytes"
+        synced.append((what, (tmp_path / "format").exists()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    FORMAT.adopt(tmp_path)
+
+    assert synced == [("14 bytes", False), ("folder", True)]
 
 
 def test_a_directory_that_another_process_brings_forward_is_waited_for(

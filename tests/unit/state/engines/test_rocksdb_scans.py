@@ -6,6 +6,7 @@ What they say about damaged files is tested in ``test_rocksdb.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ import pytest
 from rocksdict import Rdict
 
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.core.ids import TaskId
 from pykstreams.state.engines.rocksdb import row_options
 from pykstreams.state.engines.rocksdb_errors import EnginePlace
@@ -75,14 +77,31 @@ def test_scan_ends_at_its_bound_whatever_memory_is_used_meanwhile(
 
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["upwards", "downwards"])
-def test_scans_that_are_under_way_end_when_they_are_closed(make_scans: MakeScans, reverse: bool) -> None:
+@pytest.mark.parametrize("given", [0, 1, 100])
+def test_scans_that_are_under_way_fail_when_they_are_closed(make_scans: MakeScans, given: int, reverse: bool) -> None:
+    """An end would say that there are no more rows."""
     _, scans = make_scans(None)
-    begun, untouched = scans.between(None, None, reverse), scans.between(None, None, reverse)
-    next(begun)
+    rows = scans.between(None, None, reverse)
+    before = list(islice(rows, given))
 
     scans.close()
 
-    assert (list(begun), list(untouched)) == ([], [])
+    assert len(before) == given
+    with pytest.raises(
+        InvalidStateStoreError, match=r"^store 'rows' is not open; ask the context for the store again$"
+    ):
+        next(rows)
+
+
+@pytest.mark.parametrize("reverse", [False, True], ids=["upwards", "downwards"])
+def test_scan_that_was_read_to_its_end_stays_so_when_it_is_closed(make_scans: MakeScans, reverse: bool) -> None:
+    _, scans = make_scans(None)
+    rows = scans.between(None, None, reverse)
+    before = list(rows)
+
+    scans.close()
+
+    assert (len(before), list(rows)) == (len(KEYS), [])
 
 
 def test_scan_of_few_rows_has_them_all_at_once_and_is_not_ended(make_scans: MakeScans) -> None:

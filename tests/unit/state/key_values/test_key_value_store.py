@@ -12,8 +12,8 @@ import pytest
 
 from pykstreams.core.errors import ConfigError, InvalidStateStoreError, SerdeError, WrongTypeError
 from pykstreams.serdes.primitives import StringSerde
-from pykstreams.state import KeyValueStore, ValueAndTimestamp, ValueTimestampHeaders
-from tests.unit.state.support import KINDS, Context, Kind, opened, public_value, rows
+from pykstreams.state import KeyValueStore, Stores, ValueAndTimestamp, ValueTimestampHeaders
+from tests.unit.state.support import KINDS, NAME, Context, Kind, opened, public_value, rows
 
 PLAIN = Kind("plain", "memory", False, False)
 TIMESTAMPED = Kind("timestamped", "memory", False, False)
@@ -111,6 +111,20 @@ def test_iterators_see_the_moment_they_were_made(kind: Kind, context: Context) -
         keys = [key for key, _ in found]
 
     assert keys == ["a", "b", "bb", "c"]
+    store.close()
+
+
+def test_iterators_see_the_moment_they_were_made_over_rows_of_another_layout(context: Context) -> None:
+    supplier = Stores.persistent_key_value_store(NAME)
+    builder = Stores.timestamped_key_value_store_builder(supplier, StringSerde(), StringSerde(), caching=False)
+    store = builder.build()
+    store.init(context)
+    store.put("a", ValueAndTimestamp("old", 1))
+    with store.all() as found:
+        store.put("a", ValueAndTimestamp("new", 1))
+        store.put("b", ValueAndTimestamp("new", 1))
+
+        assert [(key, value.value) for key, value in found] == [("a", "old")]
     store.close()
 
 
