@@ -26,7 +26,7 @@ from pykstreams.runtime.clients.consumers.lost_positions import LostPositions
 from pykstreams.runtime.clients.consumers.messages import Fetched
 from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.clients.outage import Outage
-from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
 from pykstreams.runtime.clients.producer import DeliveryFailures
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.membership.session_times import SessionTimes
@@ -49,6 +49,7 @@ from pykstreams.runtime.worker.swaps import Swaps
 from pykstreams.runtime.worker.task_folders import Standbys
 from pykstreams.runtime.worker.task_manager import TaskManager
 from pykstreams.runtime.worker.tasks_aside import TasksAside
+from pykstreams.runtime.worker.unsettled_offsets import UnsettledOffsets
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -329,10 +330,10 @@ class Member:
         self._brokers.offsets.update(offsets)
         return True
 
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
-        if any(set(one.offsets) & set(partitions) for one in self._brokers.open):
-            return None
-        return {place: self._brokers.offsets[place] for place in partitions if place in self._brokers.offsets}
+    def committed(self, partitions: Collection[TopicPartition]) -> CommittedOffsets:
+        unsettled = frozenset(place for one in self._brokers.open for place in one.offsets if place in partitions)
+        offsets = {place: found for place, found in self._brokers.offsets.items() if place in partitions}
+        return CommittedOffsets({place: offsets[place] for place in offsets.keys() - unsettled}, unsettled)
 
     def note_of(self, task: TaskId) -> TopicPartition:
         return TopicPartition(f"tasks-{task.subtopology}", task.partition)
@@ -458,6 +459,7 @@ class SimulatedWorker:
             make_task=make_task,
             before_start=commits.before_processing,
             aside=TasksAside(clock),
+            unsettled=UnsettledOffsets("app", clock, 300),
             note_of=(lambda _: None) if exactly_once else self.member.note_of,
         )
         swap_output = SwapOutput(self._make_swap_output)

@@ -25,6 +25,7 @@ from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import Leaves, Report, Restored
 from pykstreams.runtime.worker.task_manager import TaskManager
 from pykstreams.runtime.worker.tasks_aside import TasksAside
+from pykstreams.runtime.worker.unsettled_offsets import UnsettledOffsets
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.disk_room import DiskRoom
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -171,6 +172,7 @@ class WorkerBench:
             make_task=self._make_task,
             before_start=self._before_start,
             aside=TasksAside(self.clock, lambda _: self.room),
+            unsettled=UnsettledOffsets("shop", self.clock, 300),
             note_of=note_of if self.notes else lambda _: None,
             on_change=self.changes.append,
         )
