@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pykstreams.core.clock import Clock, SystemClock
-from pykstreams.core.errors import ConfigError, StreamsError, TaskMigratedError
+from pykstreams.core.errors import ClusterUnavailableError, ConfigError, StreamsError, TaskMigratedError
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.metrics.built_in.clients import PRODUCER
 from pykstreams.runtime.clients import committed_offsets
@@ -152,8 +152,8 @@ class WorkerProducer:
     def start_transactions(self, timeout_s: float) -> None:
         """Fences an earlier producer of the same transactional id, and settles the transaction that it left open.
 
-        ``ClusterUnavailableError`` when the cluster does not answer: call it again. ``ConfigError`` when it takes no
-        transactions as long as these.
+        ``ClusterUnavailableError`` when the cluster does not answer: call it again, with another producer if this one
+        is broken. ``ConfigError`` when it takes no transactions as long as these.
         """
         doing = "starting transactions"
         try:
@@ -166,7 +166,8 @@ class WorkerProducer:
                 error = ConfigError(str(error))
             raise error from exception
         except HangingCallError as hanging:
-            raise self._broken_by(doing, hanging) from hanging
+            self._broken = True
+            raise ClusterUnavailableError(f"{doing} failed: {hanging}") from hanging
 
     def begin(self) -> None:
         """Starts a transaction; what is sent from now on counts when it is committed."""

@@ -32,9 +32,10 @@ from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.restore.restore import Damaged
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.worker import work_summary
+from pykstreams.runtime.worker.commits.commit import ExactlyOnce
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored
 from pykstreams.runtime.worker.turns import LOOK_EVERY
-from tests.unit.runtime.cluster_fakes import FakeTask, Message, fetched
+from tests.unit.runtime.cluster_fakes import FakeTask, FakeTransactions, Message, fetched
 from tests.unit.runtime.worker.worker_bench import (
     INPUTS,
     LOG,
@@ -914,6 +915,54 @@ def test_cluster_that_does_not_answer_for_the_task_timeout_ends_the_worker(bench
 
     with pytest.raises(ClusterError, match=r"requests of worker have failed for 301 s.*task\.timeout\.ms"):
         bench.worker.step()
+
+
+class HangingStart(FakeTransactions):
+    """A producer whose start hangs, so often as it is told; ``hangs`` counts for all of its kind."""
+
+    def __init__(self, hangs: list[int]) -> None:
+        super().__init__()
+        self._hangs = hangs
+
+    def start_transactions(self, timeout_s: float) -> None:
+        self._fail_once_broken()
+        if self._hangs[0]:
+            self._hangs[0] -= 1
+            self.broken = True
+            raise ClusterUnavailableError("starting transactions failed: no answer within 7 s")
+        super().start_transactions(timeout_s)
+
+
+def exactly_once_with(hangs: int) -> WorkerBench:
+    """A worker whose producers hang so often when they start."""
+    bench = WorkerBench(settings={"processing.guarantee": "exactly_once_v2"})
+    left = [hangs]
+
+    def commits() -> ExactlyOnce:
+        return ExactlyOnce(bench.steps, HangingStart(left), bench.clock, 10_000)
+
+    bench.output.commits, bench.output.make_commits = commits(), commits
+    return bench
+
+
+def test_producer_whose_start_hangs_is_made_anew(caplog: pytest.LogCaptureFixture) -> None:
+    bench = exactly_once_with(hangs=2)
+    bench.assign(ONE)
+    for _ in range(3):
+        bench.worker.step()
+
+    assert bench.output.renewed == 2
+    assert bench.worker.running_tasks == {ONE}
+    assert "requests of worker fail: starting transactions failed: no answer within 7 s; trying again" in caplog.text
+
+
+def test_producers_whose_start_hangs_for_the_task_timeout_end_the_worker() -> None:
+    bench = exactly_once_with(hangs=1000)
+    bench.assign(ONE)
+    with pytest.raises(ClusterError, match=r"requests of worker have failed for 30\d s.*starting transactions failed"):
+        for _ in range(100):
+            bench.clock.advance(7)
+            bench.worker.step()
 
 
 def test_tasks_are_opened_when_the_output_is_ready_and_not_before(bench: WorkerBench) -> None:

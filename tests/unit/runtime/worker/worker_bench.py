@@ -90,6 +90,8 @@ class FakeWorkerOutput:
     """An output whose cluster may be away for some time; what is committed goes to ``commits``."""
 
     commits: Commits
+    make_commits: Callable[[], Commits] | None = None
+    """Makes them over another producer; ``None``: they stay as they are."""
     renewed: int = 0
     closed: bool = False
     away: int = 0
@@ -112,6 +114,8 @@ class FakeWorkerOutput:
 
     def renew(self) -> None:
         self.renewed += 1
+        if self.make_commits is not None:
+            self.commits = self.make_commits()
 
     def close(self) -> None:
         self.closed = True
@@ -153,7 +157,7 @@ class WorkerBench:
         """The first and the last offset of each partition, as brokers say."""
         self.room = DiskRoom(free=100, wanted=10)
         self.watch = TopicWatch("topics", self._look)
-        steps = CommitSteps(
+        self.steps = steps = CommitSteps(
             deliveries=self.deliveries,
             membership=self.membership,
             end_offsets=lambda partitions: dict.fromkeys(partitions, 0),
