@@ -303,6 +303,8 @@ class Member:
         self._worker, self._brokers = worker, brokers
         self.changes: list[Assignment | Lost] = []
         self.revoke: Callable[[frozenset[TaskId]], None] = lambda _: None
+        self.joins = False
+        """Whether a join is under way, at whose end it has the same tasks."""
 
     def start(self, layout: TopicLayout, on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
         self.revoke = on_revoked
@@ -311,7 +313,7 @@ class Member:
         """They stay the same."""
 
     def may_commit(self) -> bool:
-        return True
+        return not self.joins
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         return self.changes.pop(0) if self.changes else None
@@ -327,6 +329,8 @@ class Member:
     def commit(self, offsets: Offsets) -> bool:
         if not self._worker.owns(offsets):
             raise TaskMigratedError("no member any more")
+        if self.joins:
+            return False
         self._brokers.offsets.update(offsets)
         return True
 
@@ -339,6 +343,8 @@ class Member:
         return TopicPartition(f"tasks-{task.subtopology}", task.partition)
 
     def transaction_metadata(self) -> bytes:
+        if self.joins:
+            raise TaskMigratedError("not in the group at the moment")
         return b"metadata"
 
     def close(self, leave: bool) -> None:
@@ -471,14 +477,21 @@ class SimulatedWorker:
             swap_output,
             self.directory.task_dir,
         )
+        self.shadows: list[TaskId] = []
+
+        def make_shadow(task: Task, committed: Offsets, generation: Generation) -> Shadow:
+            self.shadows.append(task.id)
+            return Shadow(task, committed, generation, shadow_parts)
+
         self.swaps = Swaps(
             "worker",
             tasks=self.tasks,
             updater=self.updater,
             membership=self.member,
             output=swap_output,
-            make_shadow=lambda task, committed, generation: Shadow(task, committed, generation, shadow_parts),
+            make_shadow=make_shadow,
             clock=clock,
+            transaction_s=60,
         )
         self.worker = Worker(
             "worker",

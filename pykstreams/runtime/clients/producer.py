@@ -41,6 +41,11 @@ _LOOK_UP_INTERVAL_S = 5.0
 _TRANSACTIONS_TOO_LONG: Final = "INVALID_TRANSACTION_TIMEOUT"
 
 
+def one_transaction_ms(config: StreamsConfig) -> int:
+    """How long a transaction beside those of the worker may take: a minute, or what the user has set for all."""
+    return int(str(config.originals.get("producer.transaction.timeout.ms", _ONE_TRANSACTION_MS)))
+
+
 class DeliveryFailures:
     """Receives reports of failed deliveries, inside ``poll`` and ``flush``, and hands them to ``handler``.
 
@@ -107,11 +112,11 @@ class WorkerProducer:
     ) -> WorkerProducer:
         """Makes a producer beside that of the worker, for a transaction now and then, whatever the guarantee is.
 
-        Its transactions may take a minute, or what the user has set (``producer.transaction.timeout.ms``).
+        Its transactions may take as long as ``one_transaction_ms`` says.
         """
         failures = DeliveryFailures()
         settings = config.get_producer_configs(client_id)
-        timeout = int(str(config.originals.get("producer.transaction.timeout.ms", _ONE_TRANSACTION_MS)))
+        timeout = one_transaction_ms(config)
         settings |= {
             "transaction.timeout.ms": timeout,
             "delivery.timeout.ms": timeout,

@@ -301,6 +301,8 @@ class FakeMembership:
         return CommittedOffsets({place: settled[place] for place in settled.keys() - unsettled}, unsettled)
 
     def transaction_metadata(self) -> bytes:
+        if not self.may_commit():
+            raise TaskMigratedError("this worker is not in the group at the moment")
         return b"metadata"
 
     def close(self, leave: bool) -> None:
