@@ -26,7 +26,7 @@ from pykstreams.runtime.clients.consumers.lost_positions import LostPositions
 from pykstreams.runtime.clients.consumers.messages import Fetched
 from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.clients.outage import Outage
-from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
 from pykstreams.runtime.clients.producer import DeliveryFailures
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.membership.session_times import SessionTimes
@@ -49,6 +49,7 @@ from pykstreams.runtime.worker.swaps import Swaps
 from pykstreams.runtime.worker.task_folders import Standbys
 from pykstreams.runtime.worker.task_manager import TaskManager
 from pykstreams.runtime.worker.tasks_aside import TasksAside
+from pykstreams.runtime.worker.unsettled_offsets import UnsettledOffsets
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -302,6 +303,8 @@ class Member:
         self._worker, self._brokers = worker, brokers
         self.changes: list[Assignment | Lost] = []
         self.revoke: Callable[[frozenset[TaskId]], None] = lambda _: None
+        self.joins = False
+        """Whether a join is under way, at whose end it has the same tasks."""
 
     def start(self, layout: TopicLayout, on_revoked: Callable[[frozenset[TaskId]], None]) -> None:
         self.revoke = on_revoked
@@ -310,7 +313,7 @@ class Member:
         """They stay the same."""
 
     def may_commit(self) -> bool:
-        return True
+        return not self.joins
 
     def poll(self, timeout: float = 0) -> Assignment | Lost | None:
         return self.changes.pop(0) if self.changes else None
@@ -326,18 +329,22 @@ class Member:
     def commit(self, offsets: Offsets) -> bool:
         if not self._worker.owns(offsets):
             raise TaskMigratedError("no member any more")
+        if self.joins:
+            return False
         self._brokers.offsets.update(offsets)
         return True
 
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
-        if any(set(one.offsets) & set(partitions) for one in self._brokers.open):
-            return None
-        return {place: self._brokers.offsets[place] for place in partitions if place in self._brokers.offsets}
+    def committed(self, partitions: Collection[TopicPartition]) -> CommittedOffsets:
+        unsettled = frozenset(place for one in self._brokers.open for place in one.offsets if place in partitions)
+        offsets = {place: found for place, found in self._brokers.offsets.items() if place in partitions}
+        return CommittedOffsets({place: offsets[place] for place in offsets.keys() - unsettled}, unsettled)
 
     def note_of(self, task: TaskId) -> TopicPartition:
         return TopicPartition(f"tasks-{task.subtopology}", task.partition)
 
     def transaction_metadata(self) -> bytes:
+        if self.joins:
+            raise TaskMigratedError("not in the group at the moment")
         return b"metadata"
 
     def close(self, leave: bool) -> None:
@@ -458,6 +465,7 @@ class SimulatedWorker:
             make_task=make_task,
             before_start=commits.before_processing,
             aside=TasksAside(clock),
+            unsettled=UnsettledOffsets("app", clock, 300),
             note_of=(lambda _: None) if exactly_once else self.member.note_of,
         )
         swap_output = SwapOutput(self._make_swap_output)
@@ -469,14 +477,21 @@ class SimulatedWorker:
             swap_output,
             self.directory.task_dir,
         )
+        self.shadows: list[TaskId] = []
+
+        def make_shadow(task: Task, committed: Offsets, generation: Generation) -> Shadow:
+            self.shadows.append(task.id)
+            return Shadow(task, committed, generation, shadow_parts)
+
         self.swaps = Swaps(
             "worker",
             tasks=self.tasks,
             updater=self.updater,
             membership=self.member,
             output=swap_output,
-            make_shadow=lambda task, committed, generation: Shadow(task, committed, generation, shadow_parts),
+            make_shadow=make_shadow,
             clock=clock,
+            transaction_s=60,
         )
         self.worker = Worker(
             "worker",

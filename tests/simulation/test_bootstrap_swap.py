@@ -67,6 +67,8 @@ class SwapRun:
     settings: dict[str, object]
     crashes: int = 0
     moves: int = 0
+    joins: bool = False
+    """Whether workers join their group again and again."""
     loads_again: bool = True
     sent_later: int = 0
     snapshot: dict[int, tuple[int, Rows, Rows]] = field(default_factory=dict)
@@ -245,6 +247,9 @@ class SwapRun:
         if self.moves and random.random() < 0.02:
             self.moves -= 1
             self._move()
+        if self.joins and random.random() < 0.2:
+            member = random.choice(self.workers).member
+            member.joins = not member.joins
 
     def _crash(self) -> None:
         one = self.random.choice(self.workers)
@@ -356,6 +361,21 @@ def test_tasks_are_swapped_at_a_commit_and_send_nothing_twice(
 
     assert set(simulated.swapped_at) == {0, 1}
     assert sorted(map(int, simulated.seen)) == list(range(1, simulated.sent + 1))
+    simulated.check()
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+@pytest.mark.parametrize("seed", range(30, 33))
+def test_tasks_are_swapped_at_once_however_often_the_group_shares_them_out(
+    make: Callable[..., SwapRun], guarantee: str, seed: int
+) -> None:
+    simulated = make(seed, guarantee, joins=True)
+    simulated.load(begun(simulated))
+    simulated.run(simulated.is_quiet)
+
+    assert set(simulated.swapped_at) == {0, 1}
+    assert sorted(simulated.workers[0].shadows) == sorted(TASKS)
+    simulated.joins = False
     simulated.check()
 
 

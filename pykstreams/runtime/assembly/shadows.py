@@ -9,7 +9,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.assembly.application_parts import WorkerPlace, uncounted
 from pykstreams.runtime.clients.consumers.restore_consumer import RestoreConsumer
-from pykstreams.runtime.clients.producer import WorkerProducer
+from pykstreams.runtime.clients.producer import WorkerProducer, one_transaction_ms
 from pykstreams.runtime.membership.membership import Membership
 from pykstreams.runtime.swap.only_stores import Nowhere
 from pykstreams.runtime.swap.shadow import Shadow, ShadowParts
@@ -34,6 +34,7 @@ def build_swaps(place: WorkerPlace, tasks: TaskManager, updater: StateUpdater, m
         output=parts.output,
         make_shadow=lambda task, committed, generation: Shadow(task, committed, generation, parts),
         clock=place.app.clock,
+        transaction_s=one_transaction_ms(place.app.config) / 1000,
     )
 
 

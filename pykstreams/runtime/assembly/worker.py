@@ -45,6 +45,7 @@ from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.task_manager import MakeTask, TaskManager
 from pykstreams.runtime.worker.tasks_aside import TasksAside
+from pykstreams.runtime.worker.unsettled_offsets import UnsettledOffsets
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -87,6 +88,7 @@ def build_worker(
         make_task=_task_maker(place, output, cache, reader.lag, woken.set),
         before_start=lambda: output.commits.before_processing(),
         aside=TasksAside(clock),
+        unsettled=UnsettledOffsets(config.application_id, clock, config.task_timeout_ms / 1000),
         note_of=_note_of(app),
         on_change=TaskCounts(place.metrics),
     )

@@ -24,12 +24,14 @@ class Outage:
 
     :param what: the thing in the plural, as messages say it: "commits of worker-1".
     :param give_up_s: ``task.timeout.ms`` in seconds.
+    :param patience_s: how long it may fail before that is worth a line, where it often does for a moment.
     """
 
-    def __init__(self, what: str, clock: Clock, give_up_s: float) -> None:
+    def __init__(self, what: str, clock: Clock, give_up_s: float, *, patience_s: float = 0.0) -> None:
         self._what = what
         self._clock = clock
         self._give_up_s = give_up_s
+        self._patience_s = patience_s
         self._since: float | None = None
         self._last = 0.0
         self._say_at = 0.0
@@ -38,7 +40,7 @@ class Outage:
         """Notes a failure; raises ``ClusterError`` when it has failed on and on for ``task.timeout.ms``."""
         now = self._clock.monotonic()
         if self._since is None or now - self._last > _PAUSE_S:
-            self._since = self._say_at = now
+            self._since, self._say_at = now, now + self._patience_s
         self._last = now
         lasted = now - self._since
         if lasted > self._give_up_s:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message
@@ -19,6 +20,18 @@ that was stopped says so before it knows its successor. Longer than the session 
 
 Offsets: TypeAlias = Mapping[TopicPartition, tuple[int, str]]
 """Partition -> next offset to read, and the metadata that is committed with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffsets:
+    """What a group has committed, as far as that is settled.
+
+    :param offsets: those of the partitions that have one.
+    :param unsettled: the partitions whose next offset is in a transaction that is still open.
+    """
+
+    offsets: Offsets
+    unsettled: frozenset[TopicPartition] = frozenset()
 
 
 class OffsetReader(Protocol):

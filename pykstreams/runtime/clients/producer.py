@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from pykstreams.core.clock import Clock, SystemClock
-from pykstreams.core.errors import ConfigError, StreamsError, TaskMigratedError
+from pykstreams.core.errors import ClusterUnavailableError, ConfigError, StreamsError, TaskMigratedError
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.metrics.built_in.clients import PRODUCER
 from pykstreams.runtime.clients import committed_offsets
@@ -42,6 +42,11 @@ _LOOK_UP_S = 1.0
 _LOOK_UP_INTERVAL_S = 5.0
 
 _TRANSACTIONS_TOO_LONG: Final = "INVALID_TRANSACTION_TIMEOUT"
+
+
+def one_transaction_ms(config: StreamsConfig) -> int:
+    """How long a transaction beside those of the worker may take: a minute, or what the user has set for all."""
+    return int(str(config.originals.get("producer.transaction.timeout.ms", _ONE_TRANSACTION_MS)))
 
 
 class DeliveryFailures:
@@ -110,11 +115,11 @@ class WorkerProducer:
     ) -> WorkerProducer:
         """Makes a producer beside that of the worker, for a transaction now and then, whatever the guarantee is.
 
-        Its transactions may take a minute, or what the user has set (``producer.transaction.timeout.ms``).
+        Its transactions may take as long as ``one_transaction_ms`` says.
         """
         failures = DeliveryFailures()
         settings = config.get_producer_configs(client_id)
-        timeout = int(str(config.originals.get("producer.transaction.timeout.ms", _ONE_TRANSACTION_MS)))
+        timeout = one_transaction_ms(config)
         settings |= {
             "transaction.timeout.ms": timeout,
             "delivery.timeout.ms": timeout,
@@ -155,8 +160,8 @@ class WorkerProducer:
     def start_transactions(self, timeout_s: float) -> None:
         """Fences an earlier producer of the same transactional id, and settles the transaction that it left open.
 
-        ``ClusterUnavailableError`` when the cluster does not answer: call it again. ``ConfigError`` when it takes no
-        transactions as long as these.
+        ``ClusterUnavailableError`` when the cluster does not answer: call it again, with another producer if this one
+        is broken. ``ConfigError`` when it takes no transactions as long as these.
         """
         doing = "starting transactions"
         try:
@@ -169,7 +174,8 @@ class WorkerProducer:
                 error = ConfigError(str(error))
             raise error from exception
         except HangingCallError as hanging:
-            raise self._broken_by(doing, hanging) from hanging
+            self._broken = True
+            raise ClusterUnavailableError(f"{doing} failed: {hanging}") from hanging
 
     def begin(self) -> None:
         """Starts a transaction; what is sent from now on counts when it is committed."""

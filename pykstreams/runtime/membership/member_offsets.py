@@ -11,7 +11,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import OncePerInterval
 from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings, MemberOf
 from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
 
 log = logging.getLogger(__name__)
 log.addFilter(OncePerInterval(SystemClock()))  # a commit that is refused comes again in the next turn of the worker
@@ -25,7 +25,7 @@ class OffsetRequests(Protocol):
 
     def commit(self, member: MemberOf, offsets: Offsets) -> None: ...
 
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets: ...
+    def settled(self, partitions: Collection[TopicPartition]) -> CommittedOffsets: ...
 
     def close(self) -> None: ...
 
@@ -41,12 +41,12 @@ def put_off(error: GroupError, not_now: Collection[str]) -> None:
     log.info("offsets were not committed yet: %s", error)
 
 
-def committed_by_now(requests: OffsetRequests, partitions: Collection[TopicPartition]) -> Offsets | None:
-    """The committed offsets of the partitions that have one; ``None`` while the coordinator does not answer."""
+def committed_by_now(requests: OffsetRequests, partitions: Collection[TopicPartition]) -> CommittedOffsets | None:
+    """The committed offsets, as far as they are settled; ``None`` while the coordinator does not answer."""
     if not partitions:
-        return {}
+        return CommittedOffsets({})
     try:
-        return requests.committed(partitions)
+        return requests.settled(partitions)
     except GroupError as error:
         if not error.may_pass:
             raise error.as_cluster_error("reading committed offsets") from error

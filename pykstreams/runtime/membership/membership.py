@@ -13,7 +13,7 @@ from typing import Protocol
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
 from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 
@@ -77,8 +77,8 @@ class Membership(Protocol):
         """Commits and waits; false: the group is busy, try later. ``TaskMigratedError``: not a member."""
         ...
 
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
-        """Reads committed offsets; ``None``: try again later."""
+    def committed(self, partitions: Collection[TopicPartition]) -> CommittedOffsets | None:
+        """Reads committed offsets, as far as they are settled; ``None``: try again later."""
         ...
 
     def transaction_metadata(self) -> bytes:

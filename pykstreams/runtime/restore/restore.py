@@ -13,7 +13,7 @@ import gc
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, cast
 
@@ -195,17 +195,28 @@ class Restorer:
         return None
 
     def remove(self, task_id: TaskId) -> None:
-        """Stops restoring a task; what was restored stays restored."""
+        """Stops restoring a task; what was restored stays restored.
+
+        Nothing touches its stores any more when this returns, and also when it raises what a listener has raised.
+        """
         mine = [one for one in self._stores.values() if one.task_id == task_id]
-        self._reader.unassign([one.place for one in mine])
         for one in mine:
             del self._stores[one.place]
             self._open_transactions.forget(one.place)
-            try:
-                one.store.commit(one.position)
-            except StoreEngineError as error:
-                _not_kept(error)
-            self._listener.on_restore_suspended(one.place, one.store.name, one.total)
+        with ExitStack() as stack:  # from the last to the first, whatever one of them raises
+            stack.callback(self._await_ending, task_id)
+            for one in reversed(mine):
+                stack.callback(self._suspend, one)
+            stack.callback(self._reader.unassign, [one.place for one in mine])
+
+    def _suspend(self, one: Restoring) -> None:
+        try:
+            one.store.commit(one.position)
+        except StoreEngineError as error:
+            _not_kept(error)
+        self._listener.on_restore_suspended(one.place, one.store.name, one.total)
+
+    def _await_ending(self, task_id: TaskId) -> None:
         wait(ending := [future for future, one in self._ending.items() if one.task_id == task_id])
         for damaged in self._collect(ending):
             _not_kept(damaged.error)

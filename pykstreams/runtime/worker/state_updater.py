@@ -24,7 +24,6 @@ from pykstreams.core.errors import (
     DiskFullError,
     MissingInternalTopicsError,
     StoreEngineError,
-    StreamsError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
@@ -232,7 +231,13 @@ class StateUpdater:
     def _close_restoring(self) -> None:
         self._discard_shadow()
         for task, _ in list(self._restoring.values()):
-            self._close(task)
+            self._close_whatever_comes(task)
+
+    def _close_whatever_comes(self, task: OpenableTask, leaves: Leaves = None) -> None:
+        try:
+            self._close(task, leaves)
+        except Exception:
+            log.exception("task %s: its state was not put in order", task.id)
 
     def _only_close(self) -> None:
         """Opens nothing more, and closes what it is told to, until the end: the next owner must find folders free."""
@@ -241,10 +246,7 @@ class StateUpdater:
                 case _Open():
                     self._waiting[order.task.id] = order
                 case _Close():
-                    try:
-                        self._close(order.task, order.leaves)
-                    except Exception:
-                        log.exception("task %s: its state was not put in order", order.task.id)
+                    self._close_whatever_comes(order.task, order.leaves)
                 case Shadow():
                     self._shadow = order
 
@@ -357,7 +359,7 @@ class StateUpdater:
         if shadow is not None:
             try:
                 shadow.discard()
-            except StreamsError:
+            except Exception:  # its task is to be closed all the same
                 log.exception("task %s: what was made as its next state was not deleted", shadow.task_id)
 
     def _hand_over(self, restorer: Restorer) -> None:
@@ -404,12 +406,17 @@ class StateUpdater:
         )
 
     def _close(self, task: OpenableTask, leaves: Leaves = None) -> None:
-        swapped = leaves if isinstance(leaves, Shadow) else None
         if self._waiting.pop(task.id, None) is not None:
             self._folders.allow_standby(task.id)
             return
-        if self._restoring.pop(task.id, None) is not None and self._restorer is not None:
-            self._restorer.remove(task.id)
+        try:
+            if self._restoring.pop(task.id, None) is not None and self._restorer is not None:
+                self._restorer.remove(task.id)
+        finally:  # nobody but this knows of the task any more, whatever a listener of restoring has raised
+            self._close_stores(task, leaves)
+
+    def _close_stores(self, task: OpenableTask, leaves: Leaves) -> None:
+        swapped = leaves if isinstance(leaves, Shadow) else None
         if self._shadow is not None and self._shadow.task_id == task.id and self._shadow is not swapped:
             self._discard_shadow()
         try:

@@ -45,6 +45,7 @@ class Swaps:
     """The swaps of one worker.
 
     :param make_shadow: makes the next generation of a task, of which the committed offsets are given.
+    :param transaction_s: how long a transaction of the output may last, before the brokers abort it.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Swaps:
         output: SwapOutput,
         make_shadow: Callable[[Task, Offsets, Generation], Shadow],
         clock: Clock,
+        transaction_s: float,
     ) -> None:
         self._worker = worker
         self._tasks = tasks
@@ -65,6 +67,8 @@ class Swaps:
         self._output = output
         self._make_shadow = make_shadow
         self._clock = clock
+        self._transaction_s = transaction_s
+        self._waits_since: float | None = None
         self._followed_at = 0.0
         self._rounds = 0
         self._generation: Generation | None = None
@@ -84,7 +88,7 @@ class Swaps:
             elif shadow.failure is not None:
                 self._failed(live, generation, shadow.failure)
             elif shadow.written is not None:
-                self._commit(live, shadow, generation)
+                self._commit_when_it_may(live, shadow, generation)
         elif self._generation is not None and self._tasks.all_running:
             self._begin(self._generation)
 
@@ -127,10 +131,25 @@ class Swaps:
         shadow = self._make_shadow(one.task, dict(one.committed), generation)
         self._swapping = one, shadow, generation
         self._followed_at, self._rounds = self._clock.monotonic(), 0
+        self._waits_since = None
         self._updater.follow(shadow)
 
     def _is_fed(self, live: Running) -> bool:
         return self._tasks.running.get(live.task.id) is live
+
+    def _commit_when_it_may(self, live: Running, shadow: Shadow, generation: Generation) -> None:
+        """Waits while the group shares out its tasks anew, as long as the transaction that is open lasts."""
+        if self._membership.may_commit():
+            self._commit(live, shadow, generation)
+            return
+        now = self._clock.monotonic()
+        since = self._waits_since = now if self._waits_since is None else self._waits_since
+        if now - since > self._transaction_s:
+            over = (
+                f"the group has shared out its tasks anew for {now - since:.0f} s, longer than a transaction may last "
+                f"({self._transaction_s:g} s, producer.transaction.timeout.ms)"
+            )
+            self._failed(live, generation, TaskMigratedError(over))
 
     def _commit(self, live: Running, shadow: Shadow, generation: Generation) -> None:
         try:

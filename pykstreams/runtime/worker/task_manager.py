@@ -29,6 +29,7 @@ from pykstreams.runtime.worker.commits.work_notes import at_work, was_left_at_wo
 from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Leaves, Report, Restored, UpdaterEndedError
 from pykstreams.runtime.worker.tasks_aside import TasksAside
+from pykstreams.runtime.worker.unsettled_offsets import UnsettledOffsets
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +81,7 @@ class TaskManager:
 
     :param before_start: runs before tasks are started, which is when its operators may send records.
     :param aside: those tasks that wait since a store of theirs failed.
+    :param unsettled: those tasks that wait for their committed offsets.
     :param on_change: called with 1 for each task that is made, and with -1 for each that is let go of.
     :param note_of: where it is noted that a task is worked on; ``None`` where a worker that dies leaves nothing behind.
     """
@@ -95,6 +97,7 @@ class TaskManager:
         make_task: MakeTask,
         before_start: Callable[[], None],
         aside: TasksAside,
+        unsettled: UnsettledOffsets,
         note_of: Callable[[TaskId], TopicPartition | None] = lambda _: None,
         on_change: Callable[[int], None] = lambda _: None,
     ) -> None:
@@ -111,6 +114,7 @@ class TaskManager:
         self._opening: dict[TaskId, _Opening] = {}
         self._held: dict[TaskId, Running] = {}
         self._aside = aside
+        self._unsettled = unsettled
         self.running: dict[TaskId, Running] = {}
         self.by_partition: dict[tuple[str, int], Running] = {}
 
@@ -166,16 +170,15 @@ class TaskManager:
                     if (opened := self._opening.get(task_id)) is not None:
                         opened.changelogs = changelogs
         self._start_restored()
-        self._open(
-            [
-                task_id
-                for task_id in self._wanted
-                if task_id not in self.running
-                and task_id not in self._opening
-                and task_id not in self._held
-                and self._aside.may_open(task_id)
-            ]
-        )
+        closed = [
+            task_id
+            for task_id in self._wanted
+            if task_id not in self.running
+            and task_id not in self._opening
+            and task_id not in self._held
+            and self._aside.may_open(task_id)
+        ]
+        self._open(self._unsettled.due(closed))
 
     def has(self, one: Running) -> bool:
         """Whether a task is fed or held, and is still the same."""
@@ -251,13 +254,18 @@ class TaskManager:
     def _open(self, tasks: Collection[TaskId]) -> None:
         if not tasks:
             return
-        partitions = {place for task_id in tasks for place in self._inputs[task_id]}
         # the offsets come first: under exactly-once they wait for transactions of a dead owner to be settled
         notes = {task_id: note for task_id in tasks if (note := self._note_of(task_id)) is not None}
-        committed = self._membership.committed(partitions.union(notes.values()))
-        if committed is None:
+        places = {
+            task_id: self._inputs[task_id] | ({notes[task_id]} if task_id in notes else frozenset())
+            for task_id in sorted(tasks)
+        }
+        found = self._membership.committed(frozenset().union(*places.values()))
+        if found is None:
+            self._unsettled.not_answered()
             return
-        for task_id in sorted(tasks):
+        committed = found.offsets
+        for task_id in self._unsettled.settled(places, found.unsettled):
             inputs, note = self._inputs[task_id], notes.get(task_id)
             mine = {place: committed[place] for place in inputs if place in committed}
             interrupted = note is not None and was_left_at_work(note, committed)

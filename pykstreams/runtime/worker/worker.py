@@ -387,6 +387,7 @@ class Worker:
             self._parts.output.prepare()
         except ClusterUnavailableError as error:
             self._outage.failed(error)
+            self._start_over(None)  # with another producer, where the call hangs in this one
             return False
         return True
 

@@ -11,7 +11,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Counter
 from pykstreams.runtime.clients.consumers.messages import Fetched, RecordMessage
 from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
-from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
 from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.restore.restore import RestorableStore
@@ -235,6 +235,11 @@ class FakeMembership:
         self.offsets: dict[TopicPartition, tuple[int, str]] = {}
         self.busy = 0
         self.unstable = 0
+        """How many more times it does not say what was committed."""
+        self.unsettled: frozenset[TopicPartition] = frozenset()
+        """Partitions whose offset is in a transaction that is open."""
+        self.asked: list[frozenset[TopicPartition]] = []
+        """The partitions whose committed offsets were asked for, time after time."""
         self.fail: Exception | None = None
         self.acknowledged: list[Any] = []
         self.left: bool | None = None
@@ -295,13 +300,18 @@ class FakeMembership:
         self.offsets.update(offsets)
         return True
 
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
+    def committed(self, partitions: Collection[TopicPartition]) -> CommittedOffsets | None:
+        self.asked.append(frozenset(partitions))
         if self.unstable:
             self.unstable -= 1
             return None
-        return {place: self.offsets[place] for place in partitions if place in self.offsets}
+        settled = {place: found for place, found in self.offsets.items() if place in partitions}
+        unsettled = self.unsettled.intersection(partitions)
+        return CommittedOffsets({place: settled[place] for place in settled.keys() - unsettled}, unsettled)
 
     def transaction_metadata(self) -> bytes:
+        if not self.may_commit():
+            raise TaskMigratedError("this worker is not in the group at the moment")
         return b"metadata"
 
     def close(self, leave: bool) -> None:

@@ -32,7 +32,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import OncePerInterval
 from pykstreams.runtime.clients.coordinators.wire_settings import wire_settings
 from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
 from pykstreams.runtime.clients.refused_access import cure_of
 
 if TYPE_CHECKING:
@@ -165,6 +165,13 @@ class CoordinatorRequests:
         :param stable: whether a transaction that commits one of them and is open leads to ``UNSTABLE_OFFSET_COMMIT``;
             otherwise what was committed before counts.
         """
+        found = self.settled(partitions, stable=stable)
+        if found.unsettled:
+            self.raise_for(KafkaError.UNSTABLE_OFFSET_COMMIT)
+        return found.offsets
+
+    def settled(self, partitions: Collection[TopicPartition], *, stable: bool = True) -> CommittedOffsets:
+        """Reads the same, and names the partitions that a transaction commits which is open."""
         wanted = OffsetFetchRequest.OffsetFetchRequestGroup
         by_topic: defaultdict[str, list[int]] = defaultdict(list)
         for place in partitions:
@@ -194,13 +201,17 @@ class CoordinatorRequests:
         group = answer.groups[0] if answer.groups else answer
         self.raise_for(group.error_code)
         found: dict[TopicPartition, tuple[int, str]] = {}
+        unsettled = set()
         for one in group.topics:
             for committed in one.partitions:
+                place = TopicPartition(one.name, committed.partition_index)
+                if committed.error_code == KafkaError.UNSTABLE_OFFSET_COMMIT:
+                    unsettled.add(place)
+                    continue
                 self.raise_for(committed.error_code)
                 if committed.committed_offset >= 0:
-                    place = TopicPartition(one.name, committed.partition_index)
                     found[place] = (committed.committed_offset, committed.metadata or "")
-        return found
+        return CommittedOffsets(found, frozenset(unsettled))
 
     def close(self) -> None:
         """Ends a request that may be under way in another thread, which raises, and closes the connections."""

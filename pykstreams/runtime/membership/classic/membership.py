@@ -20,7 +20,7 @@ from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.clients.coordinators.coordinator_requests import MemberOf
 from pykstreams.runtime.clients.coordinators.group_metadata import group_metadata
 from pykstreams.runtime.clients.errors import INSTANCE_ID_TAKEN, OUT_OF_CLASSIC_GROUP, GroupError
-from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
 from pykstreams.runtime.membership.assignment.check import (
     MemberAssignment,
     SubtopologyInputs,
@@ -206,7 +206,7 @@ class ClassicMembership:
             return False
         return True
 
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
+    def committed(self, partitions: Collection[TopicPartition]) -> CommittedOffsets | None:
         return committed_by_now(self._requests, partitions)
 
     def transaction_metadata(self) -> bytes:

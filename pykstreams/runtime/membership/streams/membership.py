@@ -28,7 +28,7 @@ from pykstreams.runtime.clients.coordinators.streams_heartbeat import (
     Tasks,
 )
 from pykstreams.runtime.clients.errors import OUT_OF_STREAMS_GROUP, GroupError
-from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.member_offsets import OffsetRequests, committed_by_now, put_off
@@ -206,7 +206,7 @@ class StreamsMembership:
             return False
         return True
 
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets | None:
+    def committed(self, partitions: Collection[TopicPartition]) -> CommittedOffsets | None:
         return committed_by_now(self._requests, partitions)
 
     def transaction_metadata(self) -> bytes:

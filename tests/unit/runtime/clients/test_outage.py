@@ -29,6 +29,27 @@ def test_outage_is_logged_at_once_once_per_interval_and_at_its_end(caplog: pytes
     ]
 
 
+def test_outage_that_comes_often_for_a_moment_is_no_warning_until_it_lasts(caplog: pytest.LogCaptureFixture) -> None:
+    clock = FakeClock()
+    outage = Outage("commits of worker-1", clock, 300, patience_s=15)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            for _ in range(15):
+                outage.failed("no coordinator")
+                clock.advance(1)
+            outage.over()
+        quiet = list(caplog.messages)
+        for _ in range(26):
+            outage.failed("no coordinator")
+            clock.advance(1)
+
+    assert quiet == []
+    assert [message[: message.index(":")] for message in caplog.messages] == [
+        "commits of worker-1 fail (for 15 s so far)",
+        "commits of worker-1 fail (for 25 s so far)",
+    ]
+
+
 def test_outage_is_an_error_after_the_task_timeout() -> None:
     clock = FakeClock()
     outage = Outage("commits of worker-1", clock, 300)

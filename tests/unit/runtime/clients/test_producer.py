@@ -169,15 +169,13 @@ def test_step_that_does_not_pass_in_time_breaks_the_producer(bench: ProducerBenc
     assert bench.client.calls == ["commit"]
 
 
-@pytest.mark.parametrize("step", ["init", "offsets", "commit"])
+@pytest.mark.parametrize("step", ["offsets", "commit"])
 def test_call_that_hangs_is_left_behind_and_breaks_the_producer(
     bench: ProducerBench, hanging: Callable[[], None], step: str
 ) -> None:
     bench.client.answers[step] = [hanging]
 
     with pytest.raises(TaskMigratedError, match="no answer within"):
-        if step == "init":
-            bench.producer.start_transactions(0.01)
         bench.producer.commit(OFFSETS, b"member")
 
     assert not bench.producer.abort()
@@ -188,6 +186,19 @@ def test_offsets_are_waited_for_no_longer_than_the_transaction_itself_would_be(b
     bench.producer.commit(OFFSETS, b"member")
 
     assert bench.client.offsets_within_s + bounded.GRACE_S <= 0.6 * TRANSACTION_TIMEOUT_MS / 1000
+
+
+def test_start_that_hangs_breaks_the_producer_and_is_told_as_a_cluster_that_does_not_answer(
+    bench: ProducerBench, hanging: Callable[[], None]
+) -> None:
+    """Another producer may hang as well, so that it is for the caller to give up in the end."""
+    bench.client.answers["init"] = [hanging]
+
+    with pytest.raises(ClusterUnavailableError, match="starting transactions failed: no answer within"):
+        bench.producer.start_transactions(0.01)
+
+    assert bench.producer.broken
+    assert not bench.producer.abort()
 
 
 def test_transaction_that_must_be_aborted_leaves_the_producer_as_it_is(bench: ProducerBench) -> None:

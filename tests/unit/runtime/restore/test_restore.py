@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -302,6 +303,46 @@ def test_removed_task_keeps_what_was_restored(restorer: Restorer, logs: FakeChan
     assert store.commits == [2]
     assert logs.assigned == {}
     assert heard.calls[-1] == ("suspended", LOG, "counts", 2)
+
+
+@pytest.mark.parametrize("fails", ["unassign", "listener", "commit"])
+def test_every_store_of_a_removed_task_is_let_go_of_whatever_one_of_them_raises(
+    logs: FakeChangelogs, heard: Heard, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """Its stores are closed next: none may be written any more, also not by a thread that makes one ready for reads."""
+
+    def fail(*arguments: Any) -> None:
+        failed.set()
+        raise ValueError(f"{fails} fails")
+
+    class Slow(FakeRestoredStore):
+        def end_restore(self) -> None:
+            assert failed.wait(_UNTIL_READY)
+            super().end_restore()
+
+    failed = threading.Event()
+    restorer = Restorer(logs, logs, heard)
+    first, second, ending = FakeRestoredStore("counts"), FakeRestoredStore("sums"), Slow("rates")
+    third = TopicPartition("shop-rates-changelog", 1)
+    logs.ends.update({LOG: 9, OTHER: 9, third: 1})
+    restorer.add(TASK, {LOG: first, OTHER: second, third: ending}, {})
+    logs.put(third, 0)
+    restorer.step(0)
+    match fails:
+        case "unassign":
+            monkeypatch.setattr(logs, "unassign", fail)
+        case "listener":
+            monkeypatch.setattr(heard, "on_restore_suspended", fail)
+        case _:
+            monkeypatch.setattr(first, "commit", fail)
+
+    with pytest.raises(ValueError, match=f"{fails} fails"):
+        restorer.remove(TASK)
+
+    assert not restorer.is_restoring(TASK)
+    assert ending.ready
+    assert second.commits == [0]
+    assert heard.calls[-1] == ("end", third, "rates", 1)
 
 
 def test_long_restore_is_committed_on_the_way(

@@ -14,6 +14,7 @@ import pytest
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import (
+    ClusterError,
     ClusterUnavailableError,
     DamagedStoreError,
     DiskFullError,
@@ -600,6 +601,93 @@ def test_whatever_closing_raises_the_folder_is_free_and_other_tasks_are_opened(
 
     assert reports(updater) == [Restored(TaskId(0, 2), frozenset())]
     assert other.lock(TASK)
+
+
+def restoring_updater(logs: FakeChangelogs, directory: StateDirectory, listener: StateRestoreListener) -> StateUpdater:
+    """A thread that is started, and restores with this listener until it is told to stop."""
+    logs.ends[LOG] = 9
+    updater = StateUpdater(
+        "updater",
+        restorer=lambda: (Restorer(logs, logs, listener), lambda: None),
+        directory=directory,
+        clock=SystemClock(),
+        task_timeout_ms=60_000,
+        cleanup_delay_ms=600_000,
+    )
+    updater.start()
+    return updater
+
+
+class FailingListener(StateRestoreListener):
+    def on_restore_suspended(self, topic_partition: TopicPartition, store_name: str, total_restored: int) -> None:
+        raise ValueError("the listener of the user fails")
+
+
+def test_task_is_closed_and_its_folder_free_when_the_listener_fails_that_is_notified_of_it(
+    logs: FakeChangelogs, directory: StateDirectory, other: StateDirectory
+) -> None:
+    updater, opened = restoring_updater(logs, directory, FailingListener()), task(FakeRestoredStore())
+    updater.open(opened, {})
+    updater.close(opened)
+    (failed,) = reports(updater)
+    updater.stop()
+
+    assert isinstance(failed, Failed)
+    assert str(failed.error) == "the listener of the user fails"
+    assert opened.history == ["open", "close"]
+    other.lock(TASK)
+
+
+def test_task_is_closed_and_its_folder_free_when_reading_its_changelog_cannot_be_stopped(
+    logs: FakeChangelogs, directory: StateDirectory, other: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unassign(partitions: Collection[TopicPartition]) -> None:
+        raise ClusterError("giving up partitions: erroneous state")
+
+    monkeypatch.setattr(logs, "unassign", unassign)
+    updater, store = restoring_updater(logs, directory, StateRestoreListener()), FakeRestoredStore()
+    opened = task(store)
+    updater.open(opened, {})
+    updater.close(opened)
+    (failed,) = reports(updater)
+    updater.stop()
+
+    assert isinstance(failed, Failed)
+    assert (store.commits, opened.history) == ([0], ["open", "close"])
+    other.lock(TASK)
+
+
+def test_every_task_that_is_restored_is_closed_at_the_end_whatever_one_of_them_raises(
+    logs: FakeChangelogs, directory: StateDirectory, other: StateDirectory, caplog: pytest.LogCaptureFixture
+) -> None:
+    updater = restoring_updater(logs, directory, FailingListener())
+    places = {TaskId(0, number): TopicPartition(LOG.topic, number) for number in range(3)}
+    logs.ends.update(dict.fromkeys(places.values(), 9))
+    opened = [FakeTask(task_id, [], {place: FakeRestoredStore()}) for task_id, place in places.items()]
+    for one in opened:
+        updater.open(one, {})
+    updater.stop()
+
+    assert [one.history for one in opened] == [["open", "close"]] * 3
+    assert caplog.text.count("its state was not put in order") == 3
+    for task_id in places:
+        other.lock(task_id)
+
+
+def test_shadow_that_cannot_be_deleted_does_not_keep_its_task_open(
+    start: Callable[..., StateUpdater], other: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def discard(self: StubShadow) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(StubShadow, "discard", discard)
+    updater, opened = start(), task()
+    followed(updater, opened)
+    updater.close(opened)
+    updater.stop()
+
+    assert opened.history == ["open", "step", "close"]
+    other.lock(TASK)
 
 
 def test_task_waits_for_a_cluster_that_does_not_answer(

@@ -121,14 +121,16 @@ class SwapsBench:
         self.shadows: list[FakeShadow] = []
         self.generation = FakeGeneration()
         self.output = FakeSwapOutput()
+        self.membership = FakeMembership()
         self.swaps = Swaps(
             "worker",
             tasks=self.tasks,
             updater=self,
-            membership=FakeMembership(),
+            membership=self.membership,
             output=self.output,
             make_shadow=lambda task, committed, generation: FakeShadow(task),
             clock=self.clock,
+            transaction_s=60,
         )
         self.swaps.want(self.generation)
         self.swaps.poll()
@@ -234,6 +236,41 @@ def test_brokers_that_refuse_again_and_again_end_it(caplog: pytest.LogCaptureFix
     assert str(bench.generation.error) == "timed out"
     assert len(bench.shadows) == 5
     assert "task 0_0 keeps its state, and no further task is swapped: timed out" in caplog.text
+
+
+def test_a_swap_that_meets_a_rebalance_is_committed_when_the_tasks_are_shared_out() -> None:
+    bench = SwapsBench(TaskToSwap(FIRST))
+    bench.membership.rebalances = True
+    bench.write()
+    for _ in range(6):
+        bench.clock.advance(10)
+        bench.swaps.poll()
+    meanwhile = list(bench.tasks.released)
+    bench.membership.rebalances = False
+    bench.swaps.poll()
+
+    assert meanwhile == []
+    assert len(bench.shadows) == 1
+    assert bench.tasks.released == [(FIRST, True)]
+
+
+def test_a_swap_that_meets_a_rebalance_is_given_up_when_its_transaction_is_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Each swap has the whole time of a transaction."""
+    bench = SwapsBench(TaskToSwap(FIRST))
+    bench.membership.rebalances = True
+    for _ in range(2):
+        bench.write()
+        for _ in range(8):
+            bench.swaps.poll()
+            bench.clock.advance(10)
+        bench.swaps.poll()
+
+    assert bench.tasks.released == [(FIRST, False)] * 2
+    assert len(bench.shadows) == 3
+    why = "the group has shared out its tasks anew for 70 s, longer than a transaction may last (60 s, producer."
+    assert caplog.text.count(f"task 0_0 was not swapped, and is tried again: {why}transaction.timeout.ms)") == 2
 
 
 def test_a_bootstrap_that_cannot_be_loaded_ends_it_and_the_task_goes_on() -> None:

@@ -33,9 +33,10 @@ from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.restore.restore import Damaged
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.worker import work_summary
+from pykstreams.runtime.worker.commits.commit import ExactlyOnce
 from pykstreams.runtime.worker.state_updater import Corrupted, Failed, Report, Restored
 from pykstreams.runtime.worker.turns import LOOK_EVERY
-from tests.unit.runtime.cluster_fakes import FakeTask, Message, fetched
+from tests.unit.runtime.cluster_fakes import FakeTask, FakeTransactions, Message, fetched
 from tests.unit.runtime.worker.worker_bench import (
     INPUTS,
     LOG,
@@ -155,6 +156,83 @@ def test_task_waits_until_its_committed_offsets_are_known(bench: WorkerBench) ->
 
     assert before == []
     assert bench.reader.assigned == {P0: BEGINNING}
+
+
+def test_task_whose_committed_offset_is_in_an_open_transaction_waits_and_others_are_opened(bench: WorkerBench) -> None:
+    bench.membership.unsettled = frozenset({P0})
+    bench.assign(ONE, TWO)
+    meanwhile = bench.worker.running_tasks
+    bench.membership.unsettled = frozenset()
+    bench.clock.advance(0.1)
+    bench.worker.step()
+    bench.worker.step()
+
+    assert meanwhile == {TWO}
+    assert bench.worker.running_tasks == {ONE, TWO}
+
+
+def test_offsets_in_an_open_transaction_are_asked_for_ten_times_a_second(bench: WorkerBench) -> None:
+    """Other tasks of the worker run meanwhile."""
+    bench.membership.unsettled = frozenset({P0})
+    bench.assign(ONE, TWO)
+    for _ in range(5):
+        bench.worker.step()
+    at_once = list(bench.membership.asked)
+    bench.clock.advance(0.1)
+    bench.worker.step()
+
+    assert at_once == [{P0, P1}]
+    assert bench.membership.asked == [{P0, P1}, {P0}]
+
+
+def test_task_that_waits_for_its_committed_offset_is_reported_with_a_way_out_and_ends_the_worker_at_last(
+    bench: WorkerBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.membership.unsettled = frozenset({P0})
+    bench.assign(ONE, TWO)
+    began = bench.clock.monotonic()
+    with pytest.raises(ClusterError, match=r"of group 'shop' have failed for 30\d s, longer than task.timeout.ms"):
+        while bench.clock.monotonic() < began + 1000:
+            bench.clock.advance(1)
+            bench.worker.step()
+
+    found = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert found[0] == (
+        "requests for the committed offsets of group 'shop' fail (for 15 s so far): tasks 0_0 wait for those of "
+        "orders-0, which are in a transaction that is still open. They go on when the brokers end it "
+        "(transaction.timeout.ms of the producer that has left it). One that stays open longer is found with "
+        "`kafka-transactions.sh find-hanging --topic __consumer_offsets`, and ended with `kafka-transactions.sh "
+        "abort`; trying again for another 285 s at most (task.timeout.ms)"
+    )
+    assert len(found) == 29
+
+
+def test_tasks_that_wait_for_their_committed_offsets_one_after_the_other_do_not_end_the_worker(
+    bench: WorkerBench,
+) -> None:
+    bench.assign(ONE, TWO)
+    for place in (P0, P1) * 3:
+        bench.membership.unsettled = frozenset({place})
+        bench.tasks.drop_all()
+        for _ in range(200):
+            bench.clock.advance(1)
+            bench.worker.step()
+    bench.tasks.drop_all()
+    bench.membership.unsettled = frozenset()
+    bench.clock.advance(0.1)
+    bench.worker.step()
+    bench.worker.step()
+
+    assert bench.worker.running_tasks == {ONE, TWO}
+
+
+def test_coordinator_that_never_tells_committed_offsets_ends_the_worker(bench: WorkerBench) -> None:
+    bench.membership.unstable = 1000
+    bench.assign(ONE)
+    with pytest.raises(ClusterError, match=r"have failed for 30\d s.*: the coordinator of the group does not answer"):
+        for _ in range(1000):
+            bench.clock.advance(1)
+            bench.worker.step()
 
 
 def test_commit_comes_after_its_interval_and_not_before(bench: WorkerBench) -> None:
@@ -901,6 +979,54 @@ def test_cluster_that_does_not_answer_for_the_task_timeout_ends_the_worker(bench
 
     with pytest.raises(ClusterError, match=r"requests of worker have failed for 301 s.*task\.timeout\.ms"):
         bench.worker.step()
+
+
+class HangingStart(FakeTransactions):
+    """A producer whose start hangs, so often as it is told; ``hangs`` counts for all of its kind."""
+
+    def __init__(self, hangs: list[int]) -> None:
+        super().__init__()
+        self._hangs = hangs
+
+    def start_transactions(self, timeout_s: float) -> None:
+        self._fail_once_broken()
+        if self._hangs[0]:
+            self._hangs[0] -= 1
+            self.broken = True
+            raise ClusterUnavailableError("starting transactions failed: no answer within 7 s")
+        super().start_transactions(timeout_s)
+
+
+def exactly_once_with(hangs: int) -> WorkerBench:
+    """A worker whose producers hang so often when they start."""
+    bench = WorkerBench(settings={"processing.guarantee": "exactly_once_v2"})
+    left = [hangs]
+
+    def commits() -> ExactlyOnce:
+        return ExactlyOnce(bench.steps, HangingStart(left), bench.clock, 10_000)
+
+    bench.output.commits, bench.output.make_commits = commits(), commits
+    return bench
+
+
+def test_producer_whose_start_hangs_is_made_anew(caplog: pytest.LogCaptureFixture) -> None:
+    bench = exactly_once_with(hangs=2)
+    bench.assign(ONE)
+    for _ in range(3):
+        bench.worker.step()
+
+    assert bench.output.renewed == 2
+    assert bench.worker.running_tasks == {ONE}
+    assert "requests of worker fail: starting transactions failed: no answer within 7 s; trying again" in caplog.text
+
+
+def test_producers_whose_start_hangs_for_the_task_timeout_end_the_worker() -> None:
+    bench = exactly_once_with(hangs=1000)
+    bench.assign(ONE)
+    with pytest.raises(ClusterError, match=r"requests of worker have failed for 30\d s.*starting transactions failed"):
+        for _ in range(100):
+            bench.clock.advance(7)
+            bench.worker.step()
 
 
 def test_tasks_are_opened_when_the_output_is_ready_and_not_before(bench: WorkerBench) -> None:

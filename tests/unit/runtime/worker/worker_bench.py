@@ -25,6 +25,7 @@ from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import Leaves, Report, Restored
 from pykstreams.runtime.worker.task_manager import TaskManager
 from pykstreams.runtime.worker.tasks_aside import TasksAside
+from pykstreams.runtime.worker.unsettled_offsets import UnsettledOffsets
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.disk_room import DiskRoom
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -89,6 +90,8 @@ class FakeWorkerOutput:
     """An output whose cluster may be away for some time; what is committed goes to ``commits``."""
 
     commits: Commits
+    make_commits: Callable[[], Commits] | None = None
+    """Makes them over another producer; ``None``: they stay as they are."""
     renewed: int = 0
     closed: bool = False
     away: int = 0
@@ -111,6 +114,8 @@ class FakeWorkerOutput:
 
     def renew(self) -> None:
         self.renewed += 1
+        if self.make_commits is not None:
+            self.commits = self.make_commits()
 
     def close(self) -> None:
         self.closed = True
@@ -152,7 +157,7 @@ class WorkerBench:
         """The first and the last offset of each partition, as brokers say."""
         self.room = DiskRoom(free=100, wanted=10)
         self.watch = TopicWatch("topics", self._look)
-        steps = CommitSteps(
+        self.steps = steps = CommitSteps(
             deliveries=self.deliveries,
             membership=self.membership,
             end_offsets=lambda partitions: dict.fromkeys(partitions, 0),
@@ -171,6 +176,7 @@ class WorkerBench:
             make_task=self._make_task,
             before_start=self._before_start,
             aside=TasksAside(self.clock, lambda _: self.room),
+            unsettled=UnsettledOffsets("shop", self.clock, 300),
             note_of=note_of if self.notes else lambda _: None,
             on_change=self.changes.append,
         )

@@ -18,6 +18,7 @@ from pykstreams.runtime.clients.coordinators.group_coordinator import GroupCoord
 from pykstreams.runtime.clients.coordinators.wire_settings import wire_settings
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
+from pykstreams.runtime.clients.positions import CommittedOffsets
 from pykstreams.testing.clock import MockClock
 
 GROUP = GroupSettings("app", None, 6_000, 10_000)
@@ -121,6 +122,36 @@ def test_a_member_is_told_the_id_to_join_under() -> None:
     coordinator = connected("127.0.0.1:1")
     coordinator._connections = cast("Any", NamingConnections())
     assert coordinator.join("", b"said") == NamedFirst("me")
+
+
+class HangingTransaction(MovedConnections):
+    """A coordinator that has offsets of topic a, of which that of one partition is in an open transaction."""
+
+    def ask(self, group: str, request: Any, timeout_s: float) -> Any:
+        errors = {0: KafkaError.NO_ERROR, 1: KafkaError.UNSTABLE_OFFSET_COMMIT}
+        return SimpleNamespace(
+            groups=[],
+            error_code=0,
+            topics=[
+                SimpleNamespace(
+                    name="a",
+                    partitions=[
+                        SimpleNamespace(partition_index=number, error_code=code, committed_offset=7, metadata="m")
+                        for number, code in errors.items()
+                    ],
+                )
+            ],
+        )
+
+
+def test_an_offset_in_an_open_transaction_is_named_and_the_others_are_told() -> None:
+    coordinator = connected("127.0.0.1:1")
+    coordinator._connections = cast("Any", HangingTransaction())
+    settled, other = TopicPartition("a", 0), TopicPartition("a", 1)
+
+    assert coordinator.settled([settled, other]) == CommittedOffsets({settled: (7, "m")}, frozenset({other}))
+    with pytest.raises(GroupError, match="UNSTABLE_OFFSET_COMMIT"):
+        coordinator.committed([settled, other])
 
 
 class OpenConnections(MovedConnections):

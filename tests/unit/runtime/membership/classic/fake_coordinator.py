@@ -18,7 +18,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings, MemberOf
 from pykstreams.runtime.clients.coordinators.group_coordinator import Joined
 from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
 
 NO_ANSWER = KafkaError._TIMED_OUT
 
@@ -244,8 +244,13 @@ class FakeRequests:
         self._coordinator.commit(member, offsets)
 
     def committed(self, partitions: Collection[TopicPartition]) -> Offsets:
+        return self.settled(partitions).offsets
+
+    def settled(self, partitions: Collection[TopicPartition]) -> CommittedOffsets:
         self._begin("committed")
-        return {place: found for place, found in self._coordinator.offsets.items() if place in partitions}
+        return CommittedOffsets(
+            {place: found for place, found in self._coordinator.offsets.items() if place in partitions}
+        )
 
     def close(self) -> None:
         self.is_closed = True

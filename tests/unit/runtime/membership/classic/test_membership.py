@@ -20,7 +20,7 @@ from pykstreams.core.errors import (
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings, MemberOf
 from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
 from pykstreams.runtime.membership.assignment.check import WrongAssignmentError
 from pykstreams.runtime.membership.classic.membership import ClassicMembership
 from pykstreams.runtime.membership.classic.session import Event, RejoinWanted, Synced
@@ -107,9 +107,9 @@ class Group:
     def commit(self, member: MemberOf, offsets: Offsets) -> None:
         self._ask(f"commit in {member.generation}")
 
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets:
+    def settled(self, partitions: Collection[TopicPartition]) -> CommittedOffsets:
         self._ask("committed")
-        return dict.fromkeys(partitions, (1, ""))
+        return CommittedOffsets(dict.fromkeys(partitions, (1, "")))
 
     def silent_s(self) -> float | None:
         return self.silent

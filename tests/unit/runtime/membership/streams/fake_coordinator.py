@@ -16,7 +16,7 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings, MemberOf
 from pykstreams.runtime.clients.coordinators.streams_heartbeat import JOINING, LEAVING, Heartbeat, Heartbeaten, Tasks
 from pykstreams.runtime.clients.errors import GroupError
-from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
 
 NO_ANSWER = KafkaError._TIMED_OUT
 INTERVAL_MS = 1_000
@@ -182,7 +182,9 @@ class FakeRequests:
     def commit(self, member: MemberOf, offsets: Offsets) -> None:
         self._coordinator.commit(member, offsets, self._tasks)
 
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets:
-        return {place: found for place, found in self._coordinator.offsets.items() if place in partitions}
+    def settled(self, partitions: Collection[TopicPartition]) -> CommittedOffsets:
+        return CommittedOffsets(
+            {place: found for place, found in self._coordinator.offsets.items() if place in partitions}
+        )
 
     def close(self) -> None: ...

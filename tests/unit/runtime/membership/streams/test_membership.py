@@ -25,7 +25,7 @@ from pykstreams.runtime.clients.coordinators.streams_heartbeat import (
     Heartbeaten,
     Tasks,
 )
-from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.membership.membership import Assignment, Lost, ShutdownRequestedError
@@ -112,9 +112,9 @@ class Group:
     def commit(self, member: MemberOf, offsets: Offsets) -> None:
         self._ask(f"commit in {member.generation}")
 
-    def committed(self, partitions: Collection[TopicPartition]) -> Offsets:
+    def settled(self, partitions: Collection[TopicPartition]) -> CommittedOffsets:
         self._ask("committed")
-        return dict.fromkeys(partitions, (1, ""))
+        return CommittedOffsets(dict.fromkeys(partitions, (1, "")))
 
     def heartbeat(self, said: Heartbeat) -> Heartbeaten:
         self._ask("leave" if said.epoch == LEAVING else "heartbeat")
@@ -265,8 +265,8 @@ def test_nothing_is_committed_before_the_member_is_in_the_group(group: Group) ->
 
 def test_committed_offsets_are_asked_for_again_when_nobody_answers(group: Group) -> None:
     place = TopicPartition("a", 0)
-    assert group.membership.committed([]) == {}
-    assert group.membership.committed([place]) == {place: (1, "")}
+    assert group.membership.committed([]) == CommittedOffsets({})
+    assert group.membership.committed([place]) == CommittedOffsets({place: (1, "")})
     group.error = KafkaError._TIMED_OUT
     assert group.membership.committed([place]) is None
     group.error = KafkaError.GROUP_AUTHORIZATION_FAILED
