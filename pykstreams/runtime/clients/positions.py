@@ -24,7 +24,7 @@ Offsets: TypeAlias = Mapping[TopicPartition, tuple[int, str]]
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffsets:
-    """What a group has committed, as far as that is settled.
+    """The offsets that a group has committed, as far as they are settled.
 
     :param offsets: those of the partitions that have one.
     :param unsettled: the partitions whose next offset is in a transaction that is still open.

@@ -36,7 +36,7 @@ class UnsettledOffsets:
         self._ask_at = 0.0
 
     def due(self, closed: Collection[TaskId]) -> list[TaskId]:
-        """Which of the tasks that are to be opened may be asked for now; others that have waited wait no more."""
+        """Returns the tasks to ask for now, of all that are to be opened; others that have waited wait no more."""
         stays = {task_id: places for task_id, places in self._waiting.items() if task_id in closed}
         if len(stays) < len(self._waiting):
             self._wait_for(stays)
