@@ -339,7 +339,7 @@ class Worker:
             self._commit()
         if parts.purge is not None:
             parts.purge.poll()
-        if (layout := self._topic_check.poll()) is not None:
+        if parts.membership.may_commit() and (layout := self._topic_check.poll()) is not None:
             self._adapt(layout)
         self._summary.poll(self._tasks.running, parts.updater)
         self._metrics.turn_ended(lambda: [one.task for one in tasks.running.values()])

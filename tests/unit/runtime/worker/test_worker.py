@@ -541,6 +541,25 @@ def test_task_that_reads_more_from_now_on_is_committed_and_rebuilt(bench: Worker
     assert set(bench.reader.assigned) == {P0, more}
 
 
+def test_topics_that_change_while_others_join_wait_until_tasks_can_be_committed(bench: WorkerBench) -> None:
+    bench.assign(ONE)
+    bench.feed(P0, 0)
+    more = TopicPartition("returns", 0)
+    bench.layout = TopicLayout({"orders": 2, "returns": 1}, {**INPUTS, ONE: frozenset({P0, more})})
+    bench.membership.rebalances = True
+    for _ in range(2):
+        bench.clock.advance(301)
+        bench.worker.step()
+    meanwhile = set(bench.reader.assigned), dict(bench.membership.offsets)
+    bench.membership.rebalances = False
+    for _ in range(3):
+        bench.worker.step()
+
+    assert meanwhile == ({P0}, {})
+    assert bench.membership.offsets == {P0: (1, "m1")}
+    assert set(bench.reader.assigned) == {P0, more}
+
+
 def test_tasks_that_read_more_from_now_on_are_rebuilt_also_where_they_could_not_be_committed(
     bench: WorkerBench,
 ) -> None:
