@@ -1,4 +1,4 @@
-"""How old the copies of an instance are, by what the brokers say of the ends of their changelogs.
+"""How old the answers of standby tasks are, by what the brokers say of the ends of their changelogs.
 
 Whoever asks waits for the brokers a moment at most: while they are away, what they said last is what is known.
 """
@@ -27,9 +27,9 @@ _Lags: TypeAlias = Mapping[str, Mapping[int, LagInfo]]
 
 
 class Staleness:
-    """How far the copies of this process are behind, asked of the brokers once a second at most; for any thread.
+    """How far the standby tasks of this process are behind; asks the brokers once a second at most, for any thread.
 
-    A copy that has come to where its changelog ended at a moment is no older than that moment.
+    One that has come to where its changelog ended at a moment is no older than that moment.
     """
 
     def __init__(self, lags: Callable[[], _Lags], clock: Clock) -> None:
