@@ -77,6 +77,7 @@ class WorkerProducer:
         self._clock = clock
         self._calls: BoundedCalls | None = None
         self._broken = False
+        self._in_transaction = False
         self._look_up_at = clock.monotonic()
 
     @classmethod
@@ -140,8 +141,11 @@ class WorkerProducer:
         """Waits until each record has been delivered or has failed, and returns how many have not in this time.
 
         Those may wait for a leader that the client takes to be away: it asks the brokers again who leads them.
+        ``TaskMigratedError`` where they wait for nothing, since their transaction has failed: then call ``abort``.
         """
         left = self._serve(lambda: self.raw.flush(timeout_s))
+        if left and self._in_transaction:
+            self._raise_what_failed_the_transaction()
         if left and self._clock.monotonic() >= self._look_up_at:
             self._look_up_leaders()
             self._look_up_at = self._clock.monotonic() + _LOOK_UP_INTERVAL_S
@@ -183,6 +187,7 @@ class WorkerProducer:
             self.raw.begin_transaction()
         except KafkaException as exception:
             raise self._broken_by("beginning a transaction", exception) from exception
+        self._in_transaction = True
 
     def commit(self, offsets: Offsets, group_metadata: bytes) -> None:
         """Commits what was sent together with offsets, or raises ``TaskMigratedError``: then call ``abort``.
@@ -197,6 +202,7 @@ class WorkerProducer:
                 _OFFSETS_S,
             )
         self._transact("committing the transaction", self.raw.commit_transaction, _CALL_S)
+        self._in_transaction = False
 
     def abort(self) -> bool:
         """Drops what was sent since ``begin``; false when this producer must be made anew."""
@@ -209,6 +215,7 @@ class WorkerProducer:
             error = self._broken_by("aborting the transaction", exception)
             log.warning("%s; the producer is made anew", error)
             return False
+        self._in_transaction = False
         return True
 
     def discard(self) -> None:
@@ -217,6 +224,14 @@ class WorkerProducer:
         self.raw.purge(blocking=False)
         if self._calls is not None:
             self._calls.end()
+
+    def _raise_what_failed_the_transaction(self) -> None:
+        """Asks for a second transaction: refused, with what has failed the first one if that must be aborted."""
+        try:
+            self.raw.begin_transaction()
+        except KafkaException as exception:
+            if kafka_error(exception).txn_requires_abort():
+                raise transaction_error("delivering the records of a transaction", exception) from exception
 
     def _look_up_leaders(self) -> None:
         try:

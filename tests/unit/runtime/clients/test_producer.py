@@ -201,6 +201,38 @@ def test_start_that_hangs_breaks_the_producer_and_is_told_as_a_cluster_that_does
     assert not bench.producer.abort()
 
 
+def test_transaction_that_has_failed_is_given_up_when_its_records_stay_undelivered(bench: ProducerBench) -> None:
+    """The client delivers no more of it, and tells only who asks for its state."""
+    bench.producer.begin()
+    bench.client.undelivered = 3
+    bench.client.answers["begin"] = [failure(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, abort=True)]
+
+    with pytest.raises(TaskMigratedError, match="delivering the records of a transaction failed"):
+        bench.producer.flush(2)
+    assert not bench.producer.broken
+    assert bench.producer.abort()
+
+
+def test_records_of_a_transaction_that_has_not_failed_are_waited_for(bench: ProducerBench) -> None:
+    bench.producer.begin()
+    bench.client.undelivered = 3
+    bench.client.answers["begin"] = [failure(KafkaError._STATE)]
+
+    assert bench.producer.flush(2) == 3
+
+
+@pytest.mark.parametrize("ends", [lambda producer: producer.commit({}, b"member"), lambda producer: producer.abort()])
+def test_no_transaction_is_asked_for_where_none_is_open(
+    bench: ProducerBench, ends: Callable[[WorkerProducer], object]
+) -> None:
+    bench.producer.begin()
+    ends(bench.producer)
+    bench.client.undelivered = 3
+    bench.producer.flush(2)
+
+    assert bench.client.calls.count("begin") == 1
+
+
 def test_transaction_that_must_be_aborted_leaves_the_producer_as_it_is(bench: ProducerBench) -> None:
     bench.client.answers["offsets"] = [failure(KafkaError.UNKNOWN_MEMBER_ID, abort=True)]
 
