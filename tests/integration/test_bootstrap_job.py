@@ -99,7 +99,7 @@ def test_a_topic_becomes_stores_and_changelogs(
         built(orders, bootstrap_servers, name, tmp_path / "again", totals)
 
 
-@pytest.mark.parametrize("engine", ["local", "spark"])
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.nightly)])
 def test_a_topic_is_read_up_to_where_the_application_goes_on(
     engine: str, orders: str, bootstrap_servers: str, make_name: Callable[[str], str], tmp_path: Path
 ) -> None:
