@@ -370,6 +370,31 @@ def test_a_transaction_that_never_ends_ends_the_task(make_bench: MakeBench) -> N
     gate.set()
 
 
+def test_a_batch_that_is_written_one_by_one_is_overdue_only_when_one_of_its_transactions_is(
+    make_bench: MakeBench,
+) -> None:
+    third, gate = threading.Event(), threading.Event()
+
+    def insert_slowly(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+        if len(rows) > 1:
+            raise ValueError("only one by one")
+        if rows[0]["value"] == "ccc":
+            third.set()
+            gate.wait(PATIENCE_S)
+        bench.clock.advance(1500)
+
+    bench = make_bench(statement=insert_slowly, timeout=1000, call_timeout=500)
+    feed(bench, "a", "bb", "ccc")
+    bench.task.process(10)
+
+    assert third.wait(PATIENCE_S)
+    bench.task.process(10)
+    bench.clock.advance(2001)
+    with pytest.raises(StreamsError, match="has not ended within 2000 ms"):
+        bench.task.process(10)
+    gate.set()
+
+
 def test_without_sqlalchemy_the_extra_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     monkeypatch.delitem(sys.modules, "pykstreams.processors.sinks.sql_transactions")
