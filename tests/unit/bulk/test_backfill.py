@@ -34,8 +34,9 @@ from pykstreams.core.errors import BootstrapError, ConfigError, StreamsError
 from pykstreams.serdes import JsonSerde
 from pykstreams.spark import BackfillReport, KafkaTopic, TopicHistory, backfill
 from pykstreams.state.bulk.job_lock import LOCK
-from pykstreams.state.bulk.manifest import read, verify
+from pykstreams.state.bulk.manifest import MANIFEST, read, verify
 from pykstreams.topology.plan import SubtopologyPlan
+from tests.unit.bulk.synced import Synced
 
 TEXT, NUMBER, JSON = Serdes.string(), Serdes.long(), JsonSerde()
 CONFIG = {"application.id": "shop", "bootstrap.servers": "nowhere:9"}
@@ -278,6 +279,19 @@ def test_nothing_is_left_beside_stores_records_and_the_manifest(tmp_path: Path) 
     made(tmp_path, {"orders": source})
 
     assert ["manifest.json", "records", "stores"] == sorted(path.name for path in (tmp_path / "out").iterdir())
+
+
+def test_records_are_on_the_disk_before_the_bootstrap_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = Synced(monkeypatch, lambda: not (tmp_path / "out" / MANIFEST).exists())
+    report = made(tmp_path, {"orders": TopicHistory(parquet(tmp_path / "orders.parquet", ORDERS), **COLUMNS)})
+    files = [Path(name) for name in report.files["out"]]
+
+    assert len(files) == 3
+    assert all(synced.is_whole(file) and synced.has_name(file) for file in files)
+    assert synced.has_name(tmp_path / "out" / "records" / "out")
+    assert synced.has_name(tmp_path / "out" / "records")
 
 
 def test_a_failure_publishes_nothing_and_the_folder_can_be_used_again(tmp_path: Path) -> None:

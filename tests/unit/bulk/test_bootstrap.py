@@ -38,6 +38,7 @@ from pykstreams.spark import BootstrapReport, Files, StoreBootstrap, bootstrap
 from pykstreams.state.bulk.manifest import read, verify
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.take_over import StoreToMake, take_over
+from tests.unit.bulk.synced import Synced
 
 TEXT, NUMBER, JSON = Serdes.string(), Serdes.long(), JsonSerde()
 CONFIG = {"application.id": "shop", "bootstrap.servers": "nowhere:9"}
@@ -249,6 +250,17 @@ def test_rows_that_cannot_be_taken_are_counted_and_told(on_error: Any, tmp_path:
     lines = [line for name in found.rejects for line in (tmp_path / "out" / name).read_text().splitlines()]
     assert (3 if on_error == "rejects" else 0) == len(lines)
     assert all("reason" in json.loads(line) for line in lines)
+
+
+def test_refused_rows_are_on_the_disk_before_the_bootstrap_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = Synced(monkeypatch, lambda: not (tmp_path / "out" / "manifest.json").exists())
+    report = made(tmp_path / "out", parquet(tmp_path, BAD), value="name", on_error="rejects")
+    rejects = report.stores["customers"].rejects
+
+    assert len(rejects) == 2
+    assert all(synced.is_whole(tmp_path / "out" / name) for name in rejects)
 
 
 @pytest.mark.parametrize(
