@@ -33,10 +33,9 @@ from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.runtime.tasks.offset_metadata import decode
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.state.bulk.description import described
-from pykstreams.state.bulk.folder import is_url
+from pykstreams.state.bulk.folder import MANIFEST, is_url
 from pykstreams.state.bulk.job_lock import held_by_job, work_folder
 from pykstreams.state.bulk.manifest import (
-    MANIFEST,
     Changelog,
     Manifest,
     StoreManifest,

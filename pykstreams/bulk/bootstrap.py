@@ -25,9 +25,9 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.runtime.topics.topic_admin import TopicLayout
-from pykstreams.state.bulk.folder import Folder, folder_at, is_url
+from pykstreams.state.bulk.folder import MANIFEST, Folder, folder_at, is_url
 from pykstreams.state.bulk.job_lock import held_by_job
-from pykstreams.state.bulk.manifest import MANIFEST, Changelog, Manifest, new_id, publish
+from pykstreams.state.bulk.manifest import Changelog, Manifest, new_id, publish
 from pykstreams.topology.topology import Topology
 
 log = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ def move_records(root: Path, sent: Mapping[str, Sequence[str]]) -> dict[str, tup
     found = {}
     for topic, files in sent.items():
         folder = root / RECORDS_FOLDER / topic
-        if folder.exists():  # of a job that was ended before it published anything
+        if folder.exists():  # whoever has left it: what is in it from now on are the files that count
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
         moved = []

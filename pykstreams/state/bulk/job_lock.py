@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from pykstreams.core.errors import BootstrapError
-from pykstreams.state.bulk.folder import AnyFolder, folder_at
+from pykstreams.state.bulk.folder import BESIDE, MANIFEST, AnyFolder, folder_at
 from pykstreams.state.directory.file_lock import FileLock
 
 LOCK: Final = ".job"
@@ -24,16 +24,21 @@ WORK: Final = ".work-"
 
 @contextmanager
 def held_by_job(where: AnyFolder) -> Iterator[None]:
-    """Holds a folder for a job, after deleting what dead ones have left to work with; ``BootstrapError`` if another
-    has it.
+    """Holds a folder for a job, after deleting what dead ones have left; ``BootstrapError`` if another has it.
+
+    The files of their stores stay, of which nobody reads one that no manifest names.
     """
     root = folder_at(where).local
     if root is None:
         yield
         return
     root.mkdir(parents=True, exist_ok=True)
+    has_failed = (root / LOCK).exists()  # or what is there is somebody else's
     with _held(root):
         delete_work(root)
+        if has_failed and not (root / MANIFEST).exists():
+            for beside in filter(Path.exists, map(root.joinpath, BESIDE)):
+                shutil.rmtree(beside)
         yield
         (root / LOCK).unlink()
 

@@ -33,8 +33,9 @@ from pykstreams.cli.app import cli
 from pykstreams.core.errors import BootstrapError, ConfigError, StreamsError
 from pykstreams.serdes import JsonSerde
 from pykstreams.spark import BackfillReport, KafkaTopic, TopicHistory, backfill
+from pykstreams.state.bulk.folder import MANIFEST
 from pykstreams.state.bulk.job_lock import LOCK
-from pykstreams.state.bulk.manifest import MANIFEST, read, verify
+from pykstreams.state.bulk.manifest import read, verify
 from pykstreams.topology.plan import SubtopologyPlan
 from tests.unit.bulk.synced import Synced
 
@@ -304,6 +305,30 @@ def test_a_failure_publishes_nothing_and_the_folder_can_be_used_again(tmp_path: 
     assert TOTALS == last_of(made(tmp_path, {"orders": source}))
     with pytest.raises(BootstrapError, match="holds a bootstrap already"):
         made(tmp_path, {"orders": source})
+
+
+def test_records_of_a_failed_job_are_not_beside_a_later_bootstrap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def counts(builder: StreamsBuilder) -> None:
+        orders: KStream[str, Any] = builder.stream("orders", Consumed(key_serde=TEXT, value_serde=JSON))
+        counted = orders.group_by_key(Grouped(key_serde=TEXT, value_serde=JSON)).count(
+            materialized=Materialized("counts", key_serde=TEXT, value_serde=NUMBER)
+        )
+        counted.to_stream().to("counts", Produced(key_serde=TEXT, value_serde=NUMBER))
+
+    def fails(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    source = TopicHistory(parquet(tmp_path / "orders.parquet", ORDERS), **COLUMNS)
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space left"):
+        patched.setattr("pykstreams.bulk.backfill.publish", fails)
+        made(tmp_path, {"orders": source})
+
+    assert ["out"] == [path.name for path in (tmp_path / "out" / "records").iterdir()]
+
+    made(tmp_path, {"orders": source}, counts)
+    assert ["counts"] == [path.name for path in (tmp_path / "out" / "records").iterdir()]
 
 
 @pytest.mark.parametrize(
