@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from pykstreams.core.errors import BootstrapError, ConfigError, StreamsError
 from pykstreams.serdes import JsonSerde
 from pykstreams.spark import BackfillReport, KafkaTopic, TopicHistory, backfill
 from pykstreams.state.bulk.folder import MANIFEST
-from pykstreams.state.bulk.job_lock import LOCK
+from pykstreams.state.bulk.job_lock import LOCK, held_by_job
 from pykstreams.state.bulk.manifest import read, verify
 from pykstreams.topology.plan import SubtopologyPlan
 from tests.unit.bulk.synced import Synced
@@ -329,6 +330,28 @@ def test_records_of_a_failed_job_are_not_beside_a_later_bootstrap(
 
     made(tmp_path, {"orders": source}, counts)
     assert ["counts"] == [path.name for path in (tmp_path / "out" / "records").iterdir()]
+
+
+def test_a_bootstrap_that_was_published_while_a_job_began_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = TopicHistory(parquet(tmp_path / "orders.parquet", ORDERS), **COLUMNS)
+    fewer = TopicHistory(parquet(tmp_path / "fewer.parquet", ORDERS[:50]), **COLUMNS)
+    before: list[BackfillReport] = []
+
+    def held_by_the_second(root: Path) -> AbstractContextManager[None]:
+        with monkeypatch.context() as patched:
+            patched.setattr("pykstreams.bulk.backfill.held_by_job", held_by_job)
+            before.append(made(tmp_path, {"orders": source}))
+        return held_by_job(root)
+
+    monkeypatch.setattr("pykstreams.bulk.backfill.held_by_job", held_by_the_second)
+    with pytest.raises(BootstrapError, match="a bootstrap is never changed"):
+        made(tmp_path, {"orders": fewer})
+
+    assert TOTALS == last_of(before[0])
+    assert before[0].manifest == read(tmp_path / "out")
+    assert ["manifest.json", "records", "stores"] == sorted(path.name for path in (tmp_path / "out").iterdir())
 
 
 @pytest.mark.parametrize(
