@@ -117,13 +117,12 @@ class _Effects(Generic[K, V]):
         self._wake = context.finishes_later(self)
         self._waiting: deque[Effect] = deque()
         self._writing: list[Effect] = []
-        self._writing_since = 0
         self._outcomes: deque[Outcome] = deque()
         processing = context.processing
         config = context.config
         self._now_ms = processing.current_system_time_ms
         timeout_ms = config.task_timeout_ms if sink.timeout is None else duration_ms(sink.timeout, "timeout")
-        # a transaction may be tried for the whole time, and the last call of it may take its own time
+        # a claim or a transaction may be tried for the whole time, and the last call of it may take its own time
         self._overdue_ms = timeout_ms + 2 * duration_ms(sink.call_timeout, "call_timeout")
         self._writer = SqlWriter(
             f"{context.node} of task {processing.task_id}",
@@ -156,7 +155,7 @@ class _Effects(Generic[K, V]):
     @property
     def has_news(self) -> bool:
         if self._writing:
-            return bool(self._outcomes) or self._now_ms() - self._writing_since > self._overdue_ms
+            return bool(self._outcomes) or self._is_overdue()
         return bool(self._waiting)
 
     def accept(self, key: K, value: V, timestamp: int, headers: Headers) -> None:
@@ -188,7 +187,7 @@ class _Effects(Generic[K, V]):
         """
         if self._outcomes:
             self._conclude(self._outcomes.popleft())
-        elif self._writing and self._now_ms() - self._writing_since > self._overdue_ms:
+        elif self._writing and self._is_overdue():
             raise StreamsError(
                 f"{self._context.node}: a transaction has not ended within {self._overdue_ms} ms; the connection to "
                 "the database may be dead: give the driver a timeout in the URL"
@@ -196,12 +195,15 @@ class _Effects(Generic[K, V]):
         if self._waiting and not self._writing:
             count = min(len(self._waiting), self._sink.batch_size)
             self._writing = [self._waiting.popleft() for _ in range(count)]
-            self._writing_since = self._now_ms()
             self._writer.write(self._writing)
 
     def close(self) -> None:
         """Ends the writing; what is not written was not committed, so whoever takes the task over does it again."""
         self._writer.close()
+
+    def _is_overdue(self) -> bool:
+        """Whether the database has left a claim or a transaction unanswered for too long; a batch may have many."""
+        return self._now_ms() - self._writer.asking_since_ms > self._overdue_ms
 
     def _ended(self, outcome: Outcome) -> None:
         self._outcomes.append(outcome)

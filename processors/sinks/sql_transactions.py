@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Final, TypeAlias
 
 from sqlalchemy import (
@@ -134,7 +135,9 @@ class SqlTransactions:
     def _execute(self, connection: Connection, rows: Sequence[Row]) -> None:
         statement = self._statement
         if isinstance(statement, Executable):
-            connection.execute(statement, [dict(row) for row in rows])
+            # SQLAlchemy takes the names of the first row for those of all, and drops what others name besides
+            for _, alike in groupby(map(dict, rows), frozenset):
+                connection.execute(statement, list(alike))
         else:
             statement(connection, rows)
 

@@ -56,12 +56,15 @@ class SqlWriter:
         self._stopping = threading.Event()
         self._claims: dict[TopicPartition, Claim] = {}
         self._thread: threading.Thread | None = None
+        self.asking_since_ms = 0
+        """Since when the database has been asked for what it was asked last; whatever came before has been answered."""
 
     def write(self, batch: list[Effect]) -> None:
         """Hands a batch over; the one before it must have ended."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=f"sql-sink {self._name}", daemon=True)
             self._thread.start()
+        self.asking_since_ms = self._now_ms()
         self._batches.put(batch)
 
     def close(self) -> None:
@@ -136,6 +139,7 @@ class SqlWriter:
     def _patiently(self, ask: Callable[[], T]) -> T:
         """Asks until the database answers; ``StreamsError`` when it was away for too long."""
         since, attempts = self._now_ms(), 0
+        self.asking_since_ms = since
         while True:
             try:
                 found = ask()

@@ -29,14 +29,13 @@ from pykstreams.bulk.sources.sources import KafkaTopic, as_source
 from pykstreams.bulk.sources.topic_parts import TopicPart, topic_parts
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import BootstrapError, ConfigError
+from pykstreams.core.errors import ConfigError
 from pykstreams.runtime.tasks.offset_metadata import decode
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.state.bulk.description import described
 from pykstreams.state.bulk.folder import is_url
-from pykstreams.state.bulk.job_lock import held_by_job, work_folder
+from pykstreams.state.bulk.job_lock import check_unpublished, held_by_job, work_folder
 from pykstreams.state.bulk.manifest import (
-    MANIFEST,
     Changelog,
     Manifest,
     StoreManifest,
@@ -186,10 +185,7 @@ def _check(
         raise ConfigError(f"changelog is {changelog!r}; expected 'write' or 'base-only'")
     if outputs not in ("files", "topics"):
         raise ConfigError(f"outputs is {outputs!r}; expected 'files' or 'topics'")
-    if (root / MANIFEST).exists():
-        raise BootstrapError(
-            f"{str(root)!r} holds a bootstrap already; a bootstrap is never changed, name a new folder"
-        )
+    check_unpublished(root)
     if changelog == "base-only":
         described_stores = described(application.plan, application.config)
         for place in own_changelogs(application):

@@ -23,11 +23,11 @@ from pykstreams.bulk.sources.store_bootstrap import StoreBootstrap
 from pykstreams.bulk.stages.store_job import StoreJob
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import BootstrapError, ConfigError
+from pykstreams.core.errors import ConfigError
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.state.bulk.folder import Folder, folder_at, is_url
-from pykstreams.state.bulk.job_lock import held_by_job
-from pykstreams.state.bulk.manifest import MANIFEST, Changelog, Manifest, new_id, publish
+from pykstreams.state.bulk.job_lock import check_unpublished, held_by_job
+from pykstreams.state.bulk.manifest import Changelog, Manifest, new_id, publish
 from pykstreams.topology.topology import Topology
 
 log = logging.getLogger(__name__)
@@ -211,10 +211,7 @@ def _check(
         raise ConfigError("no store is named; give at least one StoreBootstrap")
     if len(set(names)) < len(names):
         raise ConfigError(f"stores {names} are not different; a store is built once")
-    if root.has(MANIFEST):
-        raise BootstrapError(
-            f"{str(root)!r} holds a bootstrap already; a bootstrap is never changed, name a new folder"
-        )
+    check_unpublished(root)
     for name in names:
         place = application.store(name)
         if changelog == "write" and place.changelog is None:

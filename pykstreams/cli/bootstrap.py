@@ -78,8 +78,8 @@ def verify(folder: str, quick: bool) -> None:
 )
 def inspect(folder: str, form: str) -> None:
     """Show what a bootstrap holds: stores, tasks, rows, and the offsets at which the application goes on."""
-    from pykstreams.state.bulk.folder import folder_at
-    from pykstreams.state.bulk.manifest import MANIFEST, read
+    from pykstreams.state.bulk.folder import MANIFEST, folder_at
+    from pykstreams.state.bulk.manifest import read
 
     manifest = read(folder)
     if form == "json":

@@ -5,6 +5,7 @@ Of each key the last record is enough, unless the store needs them all (``keeps_
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -40,13 +41,18 @@ def logged_rows(step: BackfillStep, store: str, files: Sequence[str], scratch: P
 
 
 def write_changelog(step: BackfillStep, store: str, partition: int, files: Sequence[str], scratch: str) -> int:
-    """Writes one partition of a changelog, and waits until all is delivered; gives the lowest timestamp, or -1."""
-    folder = Path(scratch)
-    folder.mkdir(parents=True, exist_ok=True)
+    """Writes one partition of a changelog, and waits until all is delivered; gives the lowest timestamp, or -1.
+
+    :param scratch: a folder that several attempts may have at once; each works in one of its own there.
+    """
+    Path(scratch).mkdir(parents=True, exist_ok=True)
     oldest = -1
     topic = step.place(store).serde_topic
-    with ChangelogOutput(step.application.config, topic, partition) as write:
-        for row in logged_rows(step, store, files, folder):
+    with (
+        tempfile.TemporaryDirectory(dir=scratch) as folder,
+        ChangelogOutput(step.application.config, topic, partition) as write,
+    ):
+        for row in logged_rows(step, store, files, Path(folder)):
             write(row)
             if oldest < 0 or row[2] < oldest:
                 oldest = row[2]

@@ -12,24 +12,30 @@ from pykstreams.bulk.backfills.logged_rows import batches_of_files
 from pykstreams.bulk.backfills.records import AS_SENT, SENT, headers_of
 from pykstreams.bulk.brokers.changelog import TopicOutput
 from pykstreams.bulk.engines.sorting import SortedRuns
+from pykstreams.state.directory.durable_files import sync_file, sync_folder
 
 RECORDS_FOLDER: Final = "records"
 
 
 def move_records(root: Path, sent: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Moves the files that count to ``records/<topic>/`` of the bootstrap; gives their new paths."""
+    """Moves the files that count to ``records/<topic>/`` of the bootstrap, where they stay; gives their new paths."""
     found = {}
     for topic, files in sent.items():
         folder = root / RECORDS_FOLDER / topic
-        if folder.exists():  # of a job that was ended before it published anything
+        if folder.exists():  # whoever has left it: what is in it from now on are the files that count
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
         moved = []
         for number, name in enumerate(files):
             target = folder / f"part-{number:05}.parquet"
             shutil.move(name, target)
+            sync_file(target)
             moved.append(str(target))
+        sync_folder(folder)
         found[topic] = tuple(moved)
+    if found:  # the manifest that follows stands for them, also after a crash of the machine
+        sync_folder(root / RECORDS_FOLDER)
+        sync_folder(root)
     return found
 
 

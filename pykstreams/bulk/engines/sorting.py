@@ -1,12 +1,14 @@
 """Sorts more rows than fit into memory: sorted runs go to files, and are merged batch by batch.
 
 Arrow sorts binary columns as unsigned bytes, as databases do. Invariant: in memory are the rows of one run while runs
-are made, and one batch of each run while they are merged.
+are made, and one batch of each run while they are merged; and no more than ``AT_ONCE`` runs are merged, and open, at
+once. Rows with equal keys come in the order of the files they are in.
 """
 
 from __future__ import annotations
 
 import heapq
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 RUN_BYTES: Final = 64 << 20
+AT_ONCE: Final = 200
+"""How many runs are open at once: macOS lets a process open 256 files, Linux 1024, and databases need some, too."""
 _BATCH_ROWS: Final = 10_000
 
 
@@ -53,10 +57,7 @@ class SortedRuns:
         if not self._waiting:
             return
         path = self._folder / f"{self._stem}-{len(self.files)}.arrow"
-        table = self._sorted()
-        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, self._schema) as writer:
-            for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
-                writer.write_batch(batch)
+        _write(path, self._schema, self._sorted().to_batches(max_chunksize=_BATCH_ROWS))
         self.files.append(path)
 
     def merged(self) -> Iterator[pa.RecordBatch]:
@@ -74,8 +75,41 @@ class SortedRuns:
         return _in_order(table, self._keys)
 
 
-def merged_runs(files: Sequence[Path], keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def merged_runs(files: Sequence[Path], keys: Sequence[str], at_once: int = AT_ONCE) -> Iterator[pa.RecordBatch]:
     """Merges sorted runs.
+
+    :param at_once: how many at once; more of them become fewer and longer ones first, in files beside them.
+    """
+    if len(files) <= at_once:
+        yield from _merged(files, keys)
+        return
+    with tempfile.TemporaryDirectory(prefix="merged-", dir=files[0].parent) as folder:
+        made = 0
+        while len(files) > at_once:
+            longer = []
+            for first in range(0, len(files), at_once):  # neighbours, so that equal rows stay in their order
+                path = Path(folder) / f"{made}.arrow"
+                _merge_into(path, files[first : first + at_once], keys)
+                longer.append(path)
+                made += 1
+            files = longer
+        yield from _merged(files, keys)
+
+
+def _merge_into(path: Path, files: Sequence[Path], keys: Sequence[str]) -> None:
+    with pa.memory_map(str(files[0])) as first:
+        schema = pa.ipc.open_file(first).schema
+    _write(path, schema, _merged(files, keys))
+
+
+def _write(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _merged(files: Sequence[Path], keys: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Merges runs that may all be open.
 
     In turns: the run whose current batch ends first decides how far all of them may be taken; what is up to there is
     sorted at once, by Arrow instead of row by row.

@@ -35,6 +35,7 @@ from pykstreams.bulk.stages.store_job import Share, StoreJob
 from pykstreams.bulk.targets.target import EncodedRow, RowError
 from pykstreams.state.bulk.folder import folder_at
 from pykstreams.state.bulk.offline import OfflineStore
+from pykstreams.state.directory.durable_files import sync_file
 from pykstreams.state.interfaces.engine import Row
 from pykstreams.state.interfaces.store import ChangelogRow
 
@@ -199,6 +200,7 @@ class _Rejects:
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
             self._file.close()
+            sync_file(self._root.room(self._name))
             self._root.keep(self._name)
 
     def _write(self, line: bytes) -> None:

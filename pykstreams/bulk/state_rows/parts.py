@@ -29,8 +29,8 @@ from pykstreams.runtime.clients.consumers.snapshot import read_partition
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.restore.restore import changelog_columns
 from pykstreams.state.bulk.description import describe_store, differences
-from pykstreams.state.bulk.folder import Folder, folder_at
-from pykstreams.state.bulk.manifest import MANIFEST, TaskFiles, read
+from pykstreams.state.bulk.folder import MANIFEST, Folder, folder_at
+from pykstreams.state.bulk.manifest import TaskFiles, read
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.places import StoreFolder, held, place_of_task, places_of
 from pykstreams.state.bulk.take_over import StoreToMake, take_over

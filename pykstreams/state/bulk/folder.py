@@ -21,6 +21,10 @@ from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 from pykstreams.core.errors import ConfigError
 from pykstreams.state.directory.durable_files import sync_folder
 
+MANIFEST: Final = "manifest.json"
+"""The file that makes a folder a bootstrap."""
+BESIDE: Final = ("rejects", "records")
+"""Folders that jobs write to and the manifest does not name."""
 _SCHEME: Final = "://"
 UNFINISHED: Final = ".unfinished-"
 """How the name begins of what ``publish`` writes on this machine, until it is whole."""

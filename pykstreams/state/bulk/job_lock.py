@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from pykstreams.core.errors import BootstrapError
-from pykstreams.state.bulk.folder import AnyFolder, folder_at
+from pykstreams.state.bulk.folder import BESIDE, MANIFEST, AnyFolder, folder_at
 from pykstreams.state.directory.file_lock import FileLock
 
 LOCK: Final = ".job"
@@ -24,18 +24,39 @@ WORK: Final = ".work-"
 
 @contextmanager
 def held_by_job(where: AnyFolder) -> Iterator[None]:
-    """Holds a folder for a job, after deleting what dead ones have left to work with; ``BootstrapError`` if another
-    has it.
+    """Holds a folder for a job, after deleting what dead ones have left; ``BootstrapError`` if another has it, or has
+    published in it.
+
+    The files of their stores stay, of which nobody reads one that no manifest names.
     """
     root = folder_at(where).local
     if root is None:
+        check_unpublished(where)
         yield
         return
     root.mkdir(parents=True, exist_ok=True)
+    has_failed = (root / LOCK).exists()  # or what is there is somebody else's
     with _held(root):
+        try:
+            check_unpublished(root)
+        except BootstrapError:
+            (root / LOCK).unlink(missing_ok=True)
+            raise
         delete_work(root)
+        if has_failed:
+            for beside in filter(Path.exists, map(root.joinpath, BESIDE)):
+                shutil.rmtree(beside)
         yield
         (root / LOCK).unlink()
+
+
+def check_unpublished(where: AnyFolder) -> None:
+    """Raises ``BootstrapError`` for a folder that holds a bootstrap; a job asks again when nobody else can publish."""
+    folder = folder_at(where)
+    if folder.has(MANIFEST):
+        raise BootstrapError(
+            f"{str(folder)!r} holds a bootstrap already; a bootstrap is never changed, name a new folder"
+        )
 
 
 @contextmanager

@@ -26,15 +26,13 @@ import mmh3
 from pykstreams.core.errors import BootstrapError
 from pykstreams.core.ids import TaskId
 from pykstreams.state.bulk.description import StoreDescription, fingerprint
-from pykstreams.state.bulk.folder import UNFINISHED, AnyFolder, Folder, LocalFolder, folder_at
+from pykstreams.state.bulk.folder import BESIDE, MANIFEST, UNFINISHED, AnyFolder, Folder, LocalFolder, folder_at
 from pykstreams.state.bulk.job_lock import LOCK, WORK
 from pykstreams.state.bulk.sst import SstFile
 from pykstreams.state.interfaces.engine import Row
 
 FORMAT: Final = 1
-MANIFEST: Final = "manifest.json"
 _STORES: Final = "stores"
-_BESIDE: Final = ("rejects", "records")  # folders that jobs write to and the manifest does not name
 _MASK: Final = (1 << 128) - 1
 _LENGTH: Final = struct.Struct(">I")
 _VERIFYING_THREADS: Final = 2
@@ -221,7 +219,7 @@ def garbage(where: AnyFolder) -> list[str]:
     if folder.has(MANIFEST) or not folder.has(LOCK):
         needed = {file.path for file in read(folder).files()}
     else:
-        made = (*made, *(f"{name}/" for name in _BESIDE))
+        made = (*made, *(f"{name}/" for name in BESIDE))
     return [name for name in folder.names() if name.startswith(made) and name not in needed]
 
 

@@ -1,4 +1,4 @@
-"""Small files that survive a crash of the machine: there as a whole, with their name, or not at all."""
+"""Files that survive a crash of the machine: there as a whole, with their name, or not at all."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ def replace_file(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())  # or the name may be on the disk before what is in the file
     beside.replace(path)
     sync_folder(path.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Makes durable what a file holds that somebody has written."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,11 @@ from pykstreams.cli.app import cli
 from pykstreams.core.errors import BootstrapError, ConfigError, StreamsError
 from pykstreams.serdes import JsonSerde
 from pykstreams.spark import BackfillReport, KafkaTopic, TopicHistory, backfill
-from pykstreams.state.bulk.job_lock import LOCK
+from pykstreams.state.bulk.folder import MANIFEST
+from pykstreams.state.bulk.job_lock import LOCK, held_by_job
 from pykstreams.state.bulk.manifest import read, verify
 from pykstreams.topology.plan import SubtopologyPlan
+from tests.unit.bulk.synced import Synced
 
 TEXT, NUMBER, JSON = Serdes.string(), Serdes.long(), JsonSerde()
 CONFIG = {"application.id": "shop", "bootstrap.servers": "nowhere:9"}
@@ -280,6 +283,19 @@ def test_nothing_is_left_beside_stores_records_and_the_manifest(tmp_path: Path) 
     assert ["manifest.json", "records", "stores"] == sorted(path.name for path in (tmp_path / "out").iterdir())
 
 
+def test_records_are_on_the_disk_before_the_bootstrap_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = Synced(monkeypatch, lambda: not (tmp_path / "out" / MANIFEST).exists())
+    report = made(tmp_path, {"orders": TopicHistory(parquet(tmp_path / "orders.parquet", ORDERS), **COLUMNS)})
+    files = [Path(name) for name in report.files["out"]]
+
+    assert len(files) == 3
+    assert all(synced.is_whole(file) and synced.has_name(file) for file in files)
+    assert synced.has_name(tmp_path / "out" / "records" / "out")
+    assert synced.has_name(tmp_path / "out" / "records")
+
+
 def test_a_failure_publishes_nothing_and_the_folder_can_be_used_again(tmp_path: Path) -> None:
     bad = [*ORDERS, {"id": "o", "customer": None, "n": 1, "at": None}]
     with pytest.raises(StreamsError, match="a row of the history of topic 'orders' cannot be taken: it has no timest"):
@@ -290,6 +306,52 @@ def test_a_failure_publishes_nothing_and_the_folder_can_be_used_again(tmp_path: 
     assert TOTALS == last_of(made(tmp_path, {"orders": source}))
     with pytest.raises(BootstrapError, match="holds a bootstrap already"):
         made(tmp_path, {"orders": source})
+
+
+def test_records_of_a_failed_job_are_not_beside_a_later_bootstrap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def counts(builder: StreamsBuilder) -> None:
+        orders: KStream[str, Any] = builder.stream("orders", Consumed(key_serde=TEXT, value_serde=JSON))
+        counted = orders.group_by_key(Grouped(key_serde=TEXT, value_serde=JSON)).count(
+            materialized=Materialized("counts", key_serde=TEXT, value_serde=NUMBER)
+        )
+        counted.to_stream().to("counts", Produced(key_serde=TEXT, value_serde=NUMBER))
+
+    def fails(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    source = TopicHistory(parquet(tmp_path / "orders.parquet", ORDERS), **COLUMNS)
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space left"):
+        patched.setattr("pykstreams.bulk.backfill.publish", fails)
+        made(tmp_path, {"orders": source})
+
+    assert ["out"] == [path.name for path in (tmp_path / "out" / "records").iterdir()]
+
+    made(tmp_path, {"orders": source}, counts)
+    assert ["counts"] == [path.name for path in (tmp_path / "out" / "records").iterdir()]
+
+
+def test_a_bootstrap_that_was_published_while_a_job_began_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = TopicHistory(parquet(tmp_path / "orders.parquet", ORDERS), **COLUMNS)
+    fewer = TopicHistory(parquet(tmp_path / "fewer.parquet", ORDERS[:50]), **COLUMNS)
+    before: list[BackfillReport] = []
+
+    def held_by_the_second(root: Path) -> AbstractContextManager[None]:
+        with monkeypatch.context() as patched:
+            patched.setattr("pykstreams.bulk.backfill.held_by_job", held_by_job)
+            before.append(made(tmp_path, {"orders": source}))
+        return held_by_job(root)
+
+    monkeypatch.setattr("pykstreams.bulk.backfill.held_by_job", held_by_the_second)
+    with pytest.raises(BootstrapError, match="a bootstrap is never changed"):
+        made(tmp_path, {"orders": fewer})
+
+    assert TOTALS == last_of(before[0])
+    assert before[0].manifest == read(tmp_path / "out")
+    assert ["manifest.json", "records", "stores"] == sorted(path.name for path in (tmp_path / "out").iterdir())
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,12 @@ from pykstreams.core.errors import BootstrapError, ConfigError, StreamsError, Un
 from pykstreams.core.ids import TaskId
 from pykstreams.serdes import JsonSerde
 from pykstreams.spark import BootstrapReport, Files, StoreBootstrap, bootstrap
+from pykstreams.state.bulk.folder import Folder
+from pykstreams.state.bulk.job_lock import held_by_job
 from pykstreams.state.bulk.manifest import read, verify
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.take_over import StoreToMake, take_over
+from tests.unit.bulk.synced import Synced
 
 TEXT, NUMBER, JSON = Serdes.string(), Serdes.long(), JsonSerde()
 CONFIG = {"application.id": "shop", "bootstrap.servers": "nowhere:9"}
@@ -249,6 +253,36 @@ def test_rows_that_cannot_be_taken_are_counted_and_told(on_error: Any, tmp_path:
     lines = [line for name in found.rejects for line in (tmp_path / "out" / name).read_text().splitlines()]
     assert (3 if on_error == "rejects" else 0) == len(lines)
     assert all("reason" in json.loads(line) for line in lines)
+
+
+def test_a_bootstrap_that_was_published_while_a_job_began_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before: list[BootstrapReport] = []
+
+    def held_by_the_second(root: Folder) -> AbstractContextManager[None]:
+        with monkeypatch.context() as patched:
+            patched.setattr("pykstreams.bulk.bootstrap.held_by_job", held_by_job)
+            before.append(made(tmp_path / "out", parquet(tmp_path, ROWS)))
+        return held_by_job(root)
+
+    monkeypatch.setattr("pykstreams.bulk.bootstrap.held_by_job", held_by_the_second)
+    with pytest.raises(BootstrapError, match="a bootstrap is never changed"):
+        made(tmp_path / "out", parquet(tmp_path, ROWS[:2]))
+
+    assert before[0].manifest == read(tmp_path / "out")
+    assert [] == verify(tmp_path / "out", before[0].manifest)
+
+
+def test_refused_rows_are_on_the_disk_before_the_bootstrap_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = Synced(monkeypatch, lambda: not (tmp_path / "out" / "manifest.json").exists())
+    report = made(tmp_path / "out", parquet(tmp_path, BAD), value="name", on_error="rejects")
+    rejects = report.stores["customers"].rejects
+
+    assert len(rejects) == 2
+    assert all(synced.is_whole(tmp_path / "out" / name) for name in rejects)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, SessionKeySchema, WindowKeySchema
 from tests.unit.bulk.state_of_tests import script_in, state_in
+from tests.unit.bulk.synced import Synced
 
 APPLE = {"task": "0_1", "partition": 1, "key": "apple"}
 PEAR = {"task": "0_1", "partition": 1, "key": "pear"}
@@ -193,6 +194,18 @@ def test_column_of_a_wrong_type_or_name_is_refused(script: str, state: str) -> N
         rows(look(script, "wares"), pa.schema([("value", pa.int64())]), path=state)
     with pytest.raises(ConfigError, match=r"store 'wares' has no columns \['colour'\]; there are task, partition, key"):
         rows(look(script, "wares"), pa.schema([("colour", pa.string())]), path=state)
+
+
+@pytest.mark.parametrize("kind", _WRITERS)
+def test_an_exported_file_is_on_the_disk_before_it_has_its_name_and_the_name_is_too(
+    kind: str, script: str, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "out"
+    before, after = Synced(monkeypatch, lambda: not target.exists()), Synced(monkeypatch, target.exists)
+    export_state(script, "plain", f"{kind}:{target}", path=state)
+
+    assert before.is_whole(target)
+    assert after.has_name(target)
 
 
 def test_json_lines_and_csv_have_the_same_columns(script: str, state: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from sqlalchemy import Connection, Engine, create_engine, insert, table, text
+from sqlalchemy import Connection, Engine, bindparam, create_engine, insert, table, text, update
 from sqlalchemy import column as sql_column
 
 from pykstreams.core.errors import ProcessingError, StreamsError, TaskMigratedError
@@ -139,6 +139,33 @@ def test_a_statement_of_sqlalchemy_is_taken(make_bench: MakeBench, engine: Engin
     write(make_bench(statement=insert(effects_table)), "a", "bb")
 
     assert values(engine) == ["a", "bb"]
+
+
+def test_columns_that_only_some_rows_of_a_transaction_name_are_written(make_bench: MakeBench, engine: Engine) -> None:
+    def some_columns(key: str, value: str) -> dict[str, object]:
+        return {"value": value} if len(value) == 1 else {"value": value, "id": len(value)}
+
+    effects_table = table("effects", sql_column("id"), sql_column("value"))
+    write(make_bench(statement=insert(effects_table), row=some_columns, split=True), "a bb ccc d", "eeeee f")
+    with engine.connect() as connection:
+        found = connection.execute(text("select value, id from effects order by value")).fetchall()
+
+    assert found == [("a", None), ("bb", 2), ("ccc", 3), ("d", None), ("eeeee", 5), ("f", None)]
+
+
+def test_rows_that_name_different_columns_are_written_in_their_order(make_bench: MakeBench, engine: Engine) -> None:
+    """Where each row replaces the one before, another order would leave another row."""
+
+    def some_columns(key: str, value: str) -> dict[str, object]:
+        return {"which": 1, "value": value} if len(value) == 1 else {"which": 1, "value": value, "id": len(value)}
+
+    with engine.begin() as connection:
+        connection.execute(text("insert into effects values (1, 'first')"))
+    effects_table = table("effects", sql_column("id"), sql_column("value"))
+    replace = update(effects_table).where(bindparam("which") == 1)
+    write(make_bench(statement=replace, row=some_columns), "a", "bb", "c")
+
+    assert effects(engine) == [(2, "c")]
 
 
 def test_polling_goes_on_while_rows_are_written_and_the_commit_waits_for_them(
@@ -338,6 +365,31 @@ def test_a_transaction_that_never_ends_ends_the_task(make_bench: MakeBench) -> N
     bench.task.process(10)
     bench.clock.advance(2001)
 
+    with pytest.raises(StreamsError, match="has not ended within 2000 ms"):
+        bench.task.process(10)
+    gate.set()
+
+
+def test_a_batch_that_is_written_one_by_one_is_overdue_only_when_one_of_its_transactions_is(
+    make_bench: MakeBench,
+) -> None:
+    third, gate = threading.Event(), threading.Event()
+
+    def insert_slowly(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+        if len(rows) > 1:
+            raise ValueError("only one by one")
+        if rows[0]["value"] == "ccc":
+            third.set()
+            gate.wait(PATIENCE_S)
+        bench.clock.advance(1500)
+
+    bench = make_bench(statement=insert_slowly, timeout=1000, call_timeout=500)
+    feed(bench, "a", "bb", "ccc")
+    bench.task.process(10)
+
+    assert third.wait(PATIENCE_S)
+    bench.task.process(10)
+    bench.clock.advance(2001)
     with pytest.raises(StreamsError, match="has not ended within 2000 ms"):
         bench.task.process(10)
     gate.set()

@@ -1,0 +1,57 @@
+"""Runs are sorted rows in files; more of them than a process may have open are merged all the same."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pykstreams.bulk.engines.sorting import SortedRuns, merged_runs
+
+SCHEMA = pa.schema([("key", pa.int64())])
+KEYS = ("key",)
+RUNS = 100
+
+
+@pytest.fixture
+def few_files() -> Iterator[None]:
+    """This process may open a few files more than it has."""
+    before, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = os.dup(0)
+    os.close(highest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + RUNS // 2, most))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before, most))
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """Each row is a run of its own; the last one has the lowest key."""
+    runs = SortedRuns(folder, "run", SCHEMA, KEYS, run_bytes=1)
+    for number in reversed(range(RUNS)):
+        runs.add(pa.RecordBatch.from_pydict({"key": [number]}, SCHEMA))
+    return runs.files
+
+
+@pytest.mark.usefixtures("few_files")
+@pytest.mark.parametrize("at_once", [3, 20])
+def test_more_runs_than_files_may_be_open_are_merged(tmp_path: Path, at_once: int) -> None:
+    files = runs_in(tmp_path)
+    found = [key for batch in merged_runs(files, KEYS, at_once) for key in batch.column("key").to_pylist()]
+
+    assert found == list(range(RUNS))
+    assert sorted(tmp_path.iterdir()) == sorted(files)
+
+
+def test_what_was_merged_in_between_is_deleted_when_nobody_reads_to_the_end(tmp_path: Path) -> None:
+    files = runs_in(tmp_path)
+    merged = merged_runs(files, KEYS, at_once=20)
+    next(merged)
+
+    assert len(list(tmp_path.iterdir())) == RUNS + 1
+
+    del merged
+    assert sorted(tmp_path.iterdir()) == sorted(files)
