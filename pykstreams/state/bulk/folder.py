@@ -121,6 +121,8 @@ class LocalFolder:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        for folder in filter(Path.is_dir, self.path.rglob("*")):  # the names of the files that this one stands for
+            sync_folder(folder)
         unfinished.rename(path)
         sync_folder(self.path)
 

@@ -283,6 +283,18 @@ def test_refused_rows_are_on_the_disk_before_the_bootstrap_is_published(
 
     assert len(rejects) == 2
     assert all(synced.is_whole(tmp_path / "out" / name) for name in rejects)
+    assert all(synced.has_name(tmp_path / "out" / name) for name in rejects)
+
+
+def test_files_of_stores_have_their_names_on_the_disk_before_the_bootstrap_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = Synced(monkeypatch, lambda: not (tmp_path / "out" / "manifest.json").exists())
+    made(tmp_path / "out", parquet(tmp_path, ROWS))
+    files = [tmp_path / "out" / file.path for file in read(tmp_path / "out").files()]
+
+    assert files
+    assert all(synced.is_whole(file) and synced.has_name(file) for file in files)
 
 
 @pytest.mark.parametrize(
