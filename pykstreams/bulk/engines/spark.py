@@ -46,7 +46,9 @@ WritingStage: TypeAlias = Callable[[StoreJob, int, str, Iterator[pa.RecordBatch]
 _SAMPLED_ROWS: Final = 20_000
 _WORTH_A_SAMPLE: Final = 10  # a store is divided that has at least so many times the rows of a sample
 _MUCH: Final = 2.0  # a partition with so many times the rows of an average share is divided
-_ENCODED_SQL: Final = "task int, key binary, time long, `order` long, value binary, headers binary, reason string"
+_ENCODED_SQL: Final = (
+    "task int, key binary, time long, partition_time long, `order` long, value binary, headers binary, reason string"
+)
 _ROWS_SQL: Final = "key binary, value binary"
 _REPORT_SQL: Final = "task int, report string"
 _MISSING_MODULE: Final = re.compile(r"No module named '([^']+)'")

@@ -45,8 +45,9 @@ def encode_marked(job: StoreJob, marked: Iterable[MarkedRows], part: int) -> Ite
     choose, columns = job.chooser(), EncodedColumns()
     refused_task, fails, noted = job.refused, spec.on_error == "fail", spec.on_error == "rejects"
     orders_of = row_orders(job, part)
-    order = place = 0
+    order = place = highest = 0
     take, divided = columns.add, bool(job.bounds)
+    last_counts = job.last_counts and job.target.row_key is None  # rows that have met are the last ones already
     tasks, keys, times, orders, values = (
         columns.tasks.append,
         columns.keys.append,
@@ -56,8 +57,9 @@ def encode_marked(job: StoreJob, marked: Iterable[MarkedRows], part: int) -> Ite
     )
 
     def add(partition: int, key: bytes, time: int, value: bytes | None, headers: Headers) -> None:
-        if headers or divided:
-            take(choose(partition, key), key, time, value, headers, order=order)
+        if headers or divided or last_counts:
+            partition_time = highest if last_counts else None
+            take(choose(partition, key), key, time, value, headers, order=order, partition_time=partition_time)
             return
         tasks(partition)
         keys(key)
@@ -78,6 +80,8 @@ def encode_marked(job: StoreJob, marked: Iterable[MarkedRows], part: int) -> Ite
             try:
                 if isinstance(parts, Exception):
                     raise parts
+                if last_counts and parts[2] is not None:
+                    highest = max(highest, parts[2])
                 if superseded is not None and superseded[at]:
                     raise duplicate(name, parts[0])
                 encode_row(parts, add_encoded)

@@ -64,6 +64,11 @@ class StoreJob:
         return self.topic is not None and self.spec.content == "changelog" and self.spec.partitioner is None
 
     @property
+    def last_counts(self) -> bool:
+        """Whether of the records of a key the last one in its partition of the topic counts, whatever its time is."""
+        return self.topic is not None and self.target.keeps_last
+
+    @property
     def source_partitions(self) -> int | None:
         """How many partitions the topic must have then."""
         return tasks_of(self.layout, self.target.store.part) if self.stays else None
