@@ -93,7 +93,7 @@ class _TimedEntries(ABC):
             if key is None:
                 raise no_key(name)
             put(parts)
-            for raw, data, logged_time, headers in kept.take():
+            for raw, data, logged_time, headers in kept.take_all():
                 user_key = schema.unpack(_NO_PREFIX + raw)[0]
                 add(choose(key, value, user_key), raw, logged_time, data, headers)
 

@@ -307,6 +307,30 @@ def test_a_row_without_value_deletes(tmp_path: Path) -> None:
     assert [("b", "y", 1, None)] == rows_of(tmp_path / "out")
 
 
+@pytest.mark.parametrize("store", ["windows", "sessions"])
+def test_a_window_or_session_without_value_deletes(store: str, tmp_path: Path) -> None:
+    window = {"from": 100, "to": 120}
+    rows: list[dict[str, Any]] = [
+        {"id": "a", "n": 3, "at": 130, **window},
+        {"id": "a", "n": None, "at": 140, **window},
+        {"id": "b", "n": 4, "at": 130, **window},
+    ]
+    said = {"value": "n", "window_start": "from", "window_end": "to", "latest": True}
+    made(tmp_path / "out", parquet(tmp_path, rows), store, **said)
+
+    assert [("b", 4, 130 if store == "windows" else None, 100)] == rows_of(tmp_path / "out", store)
+
+
+def test_a_second_row_of_a_window_is_refused_although_it_has_no_value(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": "a", "n": 3, "at": 120, "from": 100},
+        {"id": "a", "n": None, "at": 130, "from": 100},
+    ]
+
+    with pytest.raises(RowError, match="of store 'windows' has another row"):
+        made(tmp_path / "out", parquet(tmp_path, rows), "windows", value="n", window_start="from")
+
+
 def test_a_folder_with_a_bootstrap_is_left_alone(tmp_path: Path) -> None:
     source = parquet(tmp_path, ROWS)
     made(tmp_path / "out", source)
