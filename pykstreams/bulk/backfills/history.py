@@ -7,24 +7,23 @@ partition that its row names, or else to that of its key.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias
 
 import pyarrow as pa
 
 from pykstreams.bulk.application import Application
-from pykstreams.bulk.backfills.records import RECORDS, SENT, headers_of, packed
+from pykstreams.bulk.backfills.records import RECORDS, SENT, packed
+from pykstreams.bulk.sources.header_columns import headers_of
 from pykstreams.bulk.sources.rows import RowReader
 from pykstreams.bulk.sources.store_bootstrap import Column, Row, StoreBootstrap
-from pykstreams.bulk.sources.topic_parts import COLUMNS, TopicPart
+from pykstreams.bulk.sources.topic_parts import WITH_HEADERS, TopicPart
 from pykstreams.core.errors import ConfigError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.record import ConsumerRecord
 from pykstreams.core.timestamps import ExtractRecordMetadataTimestamp, WallclockTimestampExtractor
 from pykstreams.core.types import Encoder, Headers
-from pykstreams.runtime.clients.consumers.snapshot import read_partition
 from pykstreams.runtime.clients.partitioner import partition_for_key
-from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.tasks.compiled import source_of
 from pykstreams.serdes.base import CompiledSerializer, bind_deserializer, bind_serializer
 from pykstreams.serdes.defaults import or_default
@@ -94,7 +93,7 @@ class HistoryReading:
         choose = source.placement or partition_for_key
         highest: dict[int, int] = {}
         for batch in batches:
-            headers = list(headers_of(_column(batch, "headers"), batch.num_rows))
+            headers = headers_of(_column(batch, "headers"), batch.num_rows)
             places = _integers(batch, "partition")
             offsets = _integers(batch, "offset")
             columns: tuple[list[object], ...] = tuple([] for _ in RECORDS)
@@ -147,7 +146,7 @@ class HistoryReading:
             found: dict[str, list[Any]] = {
                 name: batch.column(name).to_pylist() for name in SENT.names if name not in ("topic", "headers")
             }
-            headers = list(headers_of(batch.column("headers"), rows))
+            headers = headers_of(batch.column("headers"), rows)
             origins = {text: _origin(text) for text in set(found["task"])}
             yield _batch(
                 (
@@ -233,15 +232,12 @@ class HistoryReading:
         )
 
 
-_FROM_TOPIC: Final = pa.schema([*COLUMNS, ("headers", SENT.field("headers").type)])
-
-
 @dataclass(frozen=True)
 class TopicRecords:
     """One partition of a topic between two offsets, with headers; a ``Part`` of a source."""
 
     part: TopicPart
-    schema: ClassVar[pa.Schema] = _FROM_TOPIC
+    schema: ClassVar[pa.Schema] = WITH_HEADERS
 
     @property
     def rows(self) -> int:
@@ -250,21 +246,7 @@ class TopicRecords:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Reads it."""
-        from pykstreams.core.config import StreamsConfig
-
-        config = StreamsConfig(self.part.settings)
-        place = TopicPartition(self.part.topic, self.part.partition)
-        for messages in read_partition(DefaultKafkaClientSupplier(), config, place, self.part.begin, self.part.end):
-            columns: tuple[list[object], ...] = (
-                [message.key() for message in messages],
-                [message.value() for message in messages],
-                [message.timestamp()[1] for message in messages],
-                [message.partition() for message in messages],
-                [message.offset() for message in messages],
-                [_structs(message.headers()) for message in messages],
-            )
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, _FROM_TOPIC, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=_FROM_TOPIC)
+        return replace(self.part, headers=True).batches()
 
 
 def as_history(given: object) -> TopicHistory:
@@ -275,10 +257,6 @@ def as_history(given: object) -> TopicHistory:
 def _origin(task: str) -> int:
     found = TaskId.parse(task)
     return found.subtopology << 32 | found.partition
-
-
-def _structs(headers: Any) -> list[dict[str, object]] | None:
-    return [{"key": name, "value": value} for name, value in headers] if headers else None
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array | None:

@@ -133,7 +133,8 @@ class SparkEngine:
     def _topic(self, job: StoreJob, source: KafkaTopic) -> SparkRows:
         from pykstreams.bulk.sources.topic_parts import topic_parts
 
-        return self.of_parts(topic_parts(source, job.application.config, job.source_partitions, job.until))
+        config, partitions = job.application.config, job.source_partitions
+        return self.of_parts(topic_parts(source, config, partitions, job.until, headers=job.carries_headers))
 
     def _divided(self, jobs: Sequence[StoreJob], rows: Sequence[SparkRows]) -> list[StoreJob]:
         """The jobs with partitions divided that have many rows, at keys that samples give."""

@@ -1,11 +1,11 @@
-"""Of several records of a key a topic has the one that counts last, whatever their timestamps are."""
+"""Topics as sources of a bootstrap: which record of a key counts, and what of it is kept."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,6 +16,7 @@ from pykstreams import (
     Materialized,
     Serdes,
     SessionWindows,
+    Stores,
     StreamsBuilder,
     StreamsConfig,
     TableJoined,
@@ -28,6 +29,7 @@ from pykstreams.spark import KafkaTopic, StoreBootstrap, bootstrap
 from pykstreams.state.bulk.manifest import read
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.take_over import StoreToMake, take_over
+from pykstreams.state.encoding.layout import WITH_HEADERS
 from pykstreams.testing import TopologyTestDriver
 
 TEXT, NUMBER, BYTES = Serdes.string(), Serdes.long(), Serdes.bytes()
@@ -39,6 +41,7 @@ class Record:
     key: bytes | None
     value: bytes | None
     timestamp: int | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,11 @@ class Records:
     partition: int
     records: Sequence[Record]
     begin: int = 0
-    schema: ClassVar[pa.Schema] = topic_parts.COLUMNS
+    headers: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        return topic_parts.WITH_HEADERS if self.headers else topic_parts.COLUMNS
 
     @property
     def rows(self) -> int:
@@ -58,14 +65,17 @@ class Records:
         for at, record in enumerate(self.records):
             row = {"key": record.key, "value": record.value, "timestamp": record.timestamp}
             places = {"partition": self.partition, "offset": self.begin + at}
-            yield pa.RecordBatch.from_pylist([row | places], schema=self.schema)
+            headers = {"headers": [{"key": key, "value": value} for key, value in record.headers]}
+            yield pa.RecordBatch.from_pylist([row | places | headers], schema=self.schema)
 
 
 def topology() -> Topology:
     builder = StreamsBuilder()
     consumed = Consumed(key_serde=TEXT, value_serde=TEXT)
     names = builder.table("names", consumed, materialized=Materialized("kept", key_serde=TEXT, value_serde=TEXT))
-    others = builder.table("others", consumed)
+    supplier = Stores.persistent_timestamped_key_value_store_with_headers("labelled")
+    labelled = Materialized[str, str](supplier, key_serde=TEXT, value_serde=TEXT)
+    others = builder.table("others", consumed, materialized=labelled)
     names.join(others, lambda one, other: one, foreign_key_extractor=str, table_joined=TableJoined(name="by"))
     views = builder.stream("views", consumed).group_by_key(Grouped(key_serde=TEXT, value_serde=TEXT))
     sessions = Materialized[str, int]("sessions", key_serde=TEXT, value_serde=NUMBER)
@@ -77,7 +87,11 @@ def made(
     out: Path, monkeypatch: pytest.MonkeyPatch, parts: Sequence[Records], spec: StoreBootstrap, partitions: int = 1
 ) -> list[tuple[bytes, bytes]]:
     """The rows of the database of a store that was made of a topic, of all tasks."""
-    monkeypatch.setattr(topic_parts, "topic_parts", lambda *_: list(parts))
+
+    def parts_of(*_: Any, headers: bool = False) -> list[Records]:
+        return [replace(part, headers=headers) for part in parts]
+
+    monkeypatch.setattr(topic_parts, "topic_parts", parts_of)
     options: Any = {"engine": "local", "changelog": "base-only", "source_offsets": None, "partitions": partitions}
     bootstrap(topology(), [spec], out=out, config=CONFIG, **options)
     application = Application(topology(), CONFIG)
@@ -147,3 +161,55 @@ def test_records_of_a_key_in_two_partitions_are_merged_by_time_as_workers_do(
     spec = StoreBootstrap("kept", KafkaTopic("names"))
 
     assert [row("z", 30)] == made(tmp_path / "out", monkeypatch, parts, spec, partitions=2)
+
+
+def test_records_of_a_changelog_keep_their_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [Record(b"a", b"x", 100, (("from", b"web"), ("none", None))), Record(b"b", b"y", 90)]
+    spec = StoreBootstrap("labelled", KafkaTopic("shop-labelled-changelog"), content="changelog")
+    found = made(tmp_path / "out", monkeypatch, [Records(0, records)], spec)
+
+    assert [(b"x", 100, records[0].headers), (b"y", 90, ())] == [WITH_HEADERS.unpack(packed) for _, packed in found]
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a client of Kafka makes of a record."""
+
+    record: Record
+
+    def key(self) -> bytes | None:
+        return self.record.key
+
+    def value(self) -> bytes | None:
+        return self.record.value
+
+    def timestamp(self) -> tuple[int, int | None]:
+        return 1, self.record.timestamp
+
+    def partition(self) -> int:
+        return 2
+
+    def offset(self) -> int:
+        return 7
+
+    def headers(self) -> list[tuple[str, bytes | None]] | None:
+        return list(self.record.headers) or None
+
+
+@pytest.mark.parametrize("headers", [True, False])
+def test_records_are_read_with_their_headers_where_these_are_wanted(
+    headers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages = [Message(Record(b"a", b"x", 5, (("from", b"web"),))), Message(Record(b"b", None, 6))]
+    monkeypatch.setattr(topic_parts, "read_partition", lambda *_: [messages])
+    part = topic_parts.TopicPart("names", 2, 0, 8, dict(CONFIG), headers)
+    [batch] = part.batches()
+    plain = [
+        {"key": b"a", "value": b"x", "timestamp": 5, "partition": 2, "offset": 7},
+        {"key": b"b", "value": None, "timestamp": 6, "partition": 2, "offset": 7},
+    ]
+
+    assert part.schema == batch.schema
+    if headers:
+        assert [[{"key": "from", "value": b"web"}], None] == batch.column("headers").to_pylist()
+    assert plain == batch.select(topic_parts.COLUMNS.names).to_pylist()
