@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pykstreams.bulk.application import Application
 from pykstreams.bulk.backfills.records import RECORDS, SENT, packed
@@ -36,8 +37,8 @@ _TimeOf: TypeAlias = Callable[[TopicPartition, int, int, bytes | None, bytes | N
 class TopicHistory:
     """The records that a topic had.
 
-    Columns of bytes are taken as they are; others are written by the topic's serdes. Columns named ``partition``,
-    ``offset`` and ``headers`` (a list of structs of ``key`` and ``value``) are heeded if they are there.
+    Columns of bytes are taken as they are; others are written by the topic's serdes. Columns named ``partition`` and
+    ``offset`` (whole numbers) and ``headers`` (a list of structs of ``key`` and ``value``) are heeded if there are any.
 
     :param source: a path, a source of ``pykstreams.spark``, or a Spark DataFrame; ``KafkaTopic`` for the topic itself.
     :param key: a column, or a function of the row (or its name, ``module:attribute``).
@@ -94,8 +95,8 @@ class HistoryReading:
         highest: dict[int, int] = {}
         for batch in batches:
             headers = headers_of(_column(batch, "headers"), batch.num_rows)
-            places = _integers(batch, "partition")
-            offsets = _integers(batch, "offset")
+            places = _whole_numbers(batch, "partition", self.topic)
+            offsets = _whole_numbers(batch, "offset", self.topic)
             columns: tuple[list[object], ...] = tuple([] for _ in RECORDS)
             append = [column.append for column in columns]
             for at, parts in enumerate(read(batch)):
@@ -263,12 +264,23 @@ def _column(batch: pa.RecordBatch, name: str) -> pa.Array | None:
     return batch.column(name) if name in batch.schema.names else None
 
 
-def _integers(batch: pa.RecordBatch, name: str) -> list[int | None]:
+def _whole_numbers(batch: pa.RecordBatch, name: str, topic: str) -> list[int | None]:
+    """A column of whole numbers, of whatever type these are; what is not known is ``None``."""
     column = _column(batch, name)
-    if column is None or not pa.types.is_integer(column.type):
+    if column is None or pa.types.is_null(column.type):
         return [None] * batch.num_rows
-    found: list[int | None] = column.to_pylist()
-    return found
+    kind, why = column.type, ""
+    if pa.types.is_floating(kind):  # pandas has no other null there
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, kind), column)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        try:
+            return cast("list[int | None]", column.cast(pa.int64()).to_pylist())
+        except pa.ArrowInvalid as error:
+            why = f" ({error})"
+    raise ConfigError(
+        f"column {name!r} of the history of topic {topic!r} is of type {kind}; expected whole numbers{why}. Correct it "
+        "or, where it means something else, give it another name"
+    )
 
 
 def _batch(columns: Sequence[Iterable[object]]) -> pa.RecordBatch:
