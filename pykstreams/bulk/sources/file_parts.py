@@ -117,7 +117,7 @@ def _found(
 ) -> list[Found]:
     if kind == "csv":
         return csv_files(files, delimiter, nulls, decided)
-    return json_files(files) if kind == "json" else parquet_files(files)
+    return json_files(files, decided) if kind == "json" else parquet_files(files)
 
 
 def _parts(kind: FileFormat, found: Sequence[Found], schema: pa.Schema | None) -> list[FilePart]:

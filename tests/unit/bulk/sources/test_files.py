@@ -74,6 +74,78 @@ def test_a_csv_row_with_a_field_too_many_or_too_few_is_refused(row: str, tmp_pat
         read_text(tmp_path, f"a,b\n1,2\n{row}\n")
 
 
+LARGE = 2**53 + 1
+"""No number of 64 bits is this integer."""
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ["12345678901234567890", "12345678901234567891"],
+        [str(LARGE), "1.5"],
+        [f"-{LARGE}", "", "1e3"],
+        [f"00{LARGE}", "0.5"],
+        ["9" * 400, "1.5"],
+    ],
+)
+def test_integers_of_csv_that_no_number_holds_are_texts(fields: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"id,n\n{fields[0]},1\n")
+    (tmp_path / "b.csv").write_text("id,n\n" + "".join(f"{field},2\n" for field in fields[1:]))
+
+    assert [field or None for field in fields] == [row["id"] for row in read(Files(tmp_path))]
+    assert [float(fields[0])] == [row["id"] for row in read(Files(tmp_path, types={"id": "double"}))][:1]
+
+
+def test_large_integers_of_csv_are_integers_or_numbers_where_these_hold_them(tmp_path: Path) -> None:
+    text = f"n,x,s\n{LARGE},100000000000000000000,1234567890123456789\n{-(2**63)},1.5,-1\n"
+
+    assert [(LARGE, 1e20, 1234567890123456789), (-(2**63), 1.5, -1)] == [
+        (row["n"], row["x"], row["s"]) for row in read_text(tmp_path, text)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            [{"id": 12345678901234567890}, {"id": 12345678901234567891}],
+            "column 'id' has the integer 12345678901234567890",
+        ),
+        ([{"id": LARGE}, {"id": 1.5}], f"column 'id' has the integer {LARGE}"),
+        ([{"id": 1.5}, {"id": -LARGE}], f"column 'id' has the integer -{LARGE}"),
+        ([{"in": {"a": [{"b": 1}, {"b": 10**19 + 1}]}}], f"column 'in.a.b' has the integer {10**19 + 1}"),
+        ([{"in": [[LARGE, 0.5]]}], f"column 'in' has the integer {LARGE}"),
+    ],
+)
+@pytest.mark.parametrize("block", [8 << 20, 20])
+def test_integers_of_json_that_no_number_holds_are_refused_with_their_column(
+    block: int, rows: list[Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "_BLOCK_BYTES", block)
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+    with pytest.raises(ConfigError, match=rf"file '{path}' cannot be read as json: {said}"):
+        Files(path).parts()
+
+
+def test_an_integer_of_one_json_file_that_no_number_of_another_one_holds_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"id": LARGE}))
+    (tmp_path / "b.json").write_text(json.dumps({"id": 0.5}))
+
+    with pytest.raises(ConfigError, match=rf"file '.*a.json' cannot be read as json: column 'id' has .* {LARGE}"):
+        Files(tmp_path).parts()
+    assert [float(LARGE), 0.5] == [row["id"] for row in read(Files(tmp_path, types={"id": "double"}))]
+
+
+def test_large_integers_of_json_are_integers_or_numbers_where_these_hold_them(tmp_path: Path) -> None:
+    rows = [{"n": LARGE, "x": 10**20, "t": "12345678901234567891"}, {"n": -(2**63), "x": 1.7e300, "t": ""}]
+    found = read_text(tmp_path, "\n".join(map(json.dumps, rows)), "rows.jsonl")
+
+    assert rows == found
+    assert [int, float] == [type(found[0][name]) for name in ("n", "x")]
+
+
 def test_texts_of_json_stay_as_they_are_and_fields_in_their_order(tmp_path: Path) -> None:
     rows = [
         {"z": "2013-01-01T05:00:00Z", "a": 1, "in": {"z": "2013-01-01", "a": ["2013-01-01 00:00:00"]}},
