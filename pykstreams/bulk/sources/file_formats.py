@@ -22,6 +22,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
+from pykstreams.bulk.sources.avro_types import columns_of
 from pykstreams.bulk.sources.large_integers import JsonIntegers, numbers_hold
 from pykstreams.bulk.sources.plain_types import plain_schema, with_types
 from pykstreams.core.errors import ConfigError
@@ -80,7 +81,7 @@ class File:
 class Found:
     """The contents of one file.
 
-    :param schema: its columns with their types, or without where each batch tells them.
+    :param schema: its columns with their types.
     :param rows: how many rows each of its pieces has, as far as that is known.
     """
 
@@ -132,7 +133,7 @@ def merged_columns(
                 except pa.ArrowTypeError as error:
                     raise ConfigError(
                         f"column {field.name!r} is {known} in {first!r} and {kind} in {where!r}; make them alike (or, "
-                        f"where it is not JSON, say what it is: types={{{field.name!r}: 'string'}})"
+                        f"in Parquet and CSV, say what it is: types={{{field.name!r}: 'string'}})"
                     ) from error
                 where = first
             merged[field.name] = where, kind
@@ -334,22 +335,22 @@ class _JsonLines:
 
 
 def avro_files(files: Iterable[File]) -> list[Found]:
-    """Avro files: a file is a piece, and its rows tell the types."""
+    """Avro files: a file is a piece, and its schema tells the types."""
     from fastavro import reader
 
-    headers: list[tuple[File, list[str]]] = []
+    found = []
     for file in files:
         with naming(file, "avro"), io.BufferedReader(file.stream()) as stream:
-            schema: Any = reader(stream).writer_schema
-            headers.append((file, [field["name"] for field in schema["fields"]]))
-    names = tuple(dict.fromkeys(name for _, columns in headers for name in columns))
-    return [Found(file, pa.schema([]), [_Avro(file, names)], [None]) for file, _ in headers]
+            written: Any = reader(stream).writer_schema
+            schema = columns_of(written)
+            found.append(Found(file, schema, [_Avro(file, schema)], [None]))
+    return found
 
 
 @dataclass(frozen=True)
 class _Avro:
     file: File
-    columns: tuple[str, ...]
+    schema: pa.Schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         from fastavro import reader
@@ -357,4 +358,4 @@ class _Avro:
         with io.BufferedReader(self.file.stream()) as stream:
             rows: Iterator[Any] = iter(reader(stream))
             while some := list(islice(rows, BATCH_ROWS)):
-                yield pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.columns} for row in some])
+                yield pa.RecordBatch.from_pylist(some, schema=self.schema)

@@ -289,6 +289,33 @@ def test_a_second_row_of_a_key_is_refused_although_it_refers_to_another_row(tmp_
     )
 
 
+def test_rows_that_meet_before_they_are_encoded_stay_what_they_are(tmp_path: Path) -> None:
+    """The extractor finds maps as dicts, with the keys of their row alone."""
+    builder = StreamsBuilder()
+    consumed = Consumed(key_serde=Serdes.string(), value_serde=JsonSerde())
+    orders, customers = builder.table("orders", consumed), builder.table("customers", consumed)
+    orders.join(
+        customers,
+        lambda order, customer: order,
+        foreign_key_extractor=lambda order: "a" if ["shop"] == list(order["refers"]) else None,
+        table_joined=TableJoined(name="by"),
+    )
+    types = {"id": "string", "at": "long", "refers": {"type": "map", "values": "string"}}
+    fields = [{"name": name, "type": kind} for name, kind in types.items()]
+    rows = [
+        {"id": "o1", "at": 1, "refers": {"customer": "a"}},
+        {"id": "o1", "at": 2, "refers": {"customer": "b", "shop": "s"}},
+        {"id": "o2", "at": 3, "refers": {"shop": "s"}},
+    ]
+    with (tmp_path / "rows.avro").open("wb") as file:
+        fastavro.writer(file, {"type": "record", "name": "Row", "fields": fields}, rows)
+    spec = StoreBootstrap("by-subscription-store", tmp_path / "rows.avro", key="id", timestamp="at", latest=True)
+    options: Any = {"engine": "local", "changelog": "base-only", "source_offsets": None, "partitions": 3}
+    report = bootstrap(builder.build(StreamsConfig(CONFIG)), [spec], out=tmp_path / "out", config=CONFIG, **options)
+
+    assert (1, {}) == (report.stores["by-subscription-store"].rows, report.stores["by-subscription-store"].refused)
+
+
 def test_of_several_rows_of_a_key_the_latest_counts_where_that_is_wanted(tmp_path: Path) -> None:
     report = made(tmp_path / "out", parquet(tmp_path, [BAD[3], BAD[0]]), value="name", latest=True)
 
