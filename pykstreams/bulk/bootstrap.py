@@ -227,5 +227,6 @@ def _parts(source: object, job: StoreJob) -> list[Any]:
     if isinstance(source, KafkaTopic):
         from pykstreams.bulk.sources.topic_parts import topic_parts
 
-        return list(topic_parts(source, job.application.config, job.source_partitions, job.until))
+        config, partitions = job.application.config, job.source_partitions
+        return list(topic_parts(source, config, partitions, job.until, headers=job.carries_headers))
     raise ConfigError(f"{source!r} is read by Spark; use engine='spark', or files that pyarrow reads")

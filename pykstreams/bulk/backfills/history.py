@@ -7,24 +7,24 @@ partition that its row names, or else to that of its key.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pykstreams.bulk.application import Application
-from pykstreams.bulk.backfills.records import RECORDS, SENT, headers_of, packed
+from pykstreams.bulk.backfills.records import RECORDS, SENT, packed
+from pykstreams.bulk.sources.header_columns import headers_of
 from pykstreams.bulk.sources.rows import RowReader
 from pykstreams.bulk.sources.store_bootstrap import Column, Row, StoreBootstrap
-from pykstreams.bulk.sources.topic_parts import COLUMNS, TopicPart
+from pykstreams.bulk.sources.topic_parts import WITH_HEADERS, TopicPart
 from pykstreams.core.errors import ConfigError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.record import ConsumerRecord
 from pykstreams.core.timestamps import ExtractRecordMetadataTimestamp, WallclockTimestampExtractor
 from pykstreams.core.types import Encoder, Headers
-from pykstreams.runtime.clients.consumers.snapshot import read_partition
 from pykstreams.runtime.clients.partitioner import partition_for_key
-from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.tasks.compiled import source_of
 from pykstreams.serdes.base import CompiledSerializer, bind_deserializer, bind_serializer
 from pykstreams.serdes.defaults import or_default
@@ -37,8 +37,8 @@ _TimeOf: TypeAlias = Callable[[TopicPartition, int, int, bytes | None, bytes | N
 class TopicHistory:
     """The records that a topic had.
 
-    Columns of bytes are taken as they are; others are written by the topic's serdes. Columns named ``partition``,
-    ``offset`` and ``headers`` (a list of structs of ``key`` and ``value``) are heeded if they are there.
+    Columns of bytes are taken as they are; others are written by the topic's serdes. Columns named ``partition`` and
+    ``offset`` (whole numbers) and ``headers`` (a list of structs of ``key`` and ``value``) are heeded if there are any.
 
     :param source: a path, a source of ``pykstreams.spark``, or a Spark DataFrame; ``KafkaTopic`` for the topic itself.
     :param key: a column, or a function of the row (or its name, ``module:attribute``).
@@ -94,9 +94,9 @@ class HistoryReading:
         choose = source.placement or partition_for_key
         highest: dict[int, int] = {}
         for batch in batches:
-            headers = list(headers_of(_column(batch, "headers"), batch.num_rows))
-            places = _integers(batch, "partition")
-            offsets = _integers(batch, "offset")
+            headers = headers_of(_column(batch, "headers"), batch.num_rows)
+            places = _whole_numbers(batch, "partition", self.topic)
+            offsets = _whole_numbers(batch, "offset", self.topic)
             columns: tuple[list[object], ...] = tuple([] for _ in RECORDS)
             append = [column.append for column in columns]
             for at, parts in enumerate(read(batch)):
@@ -147,7 +147,7 @@ class HistoryReading:
             found: dict[str, list[Any]] = {
                 name: batch.column(name).to_pylist() for name in SENT.names if name not in ("topic", "headers")
             }
-            headers = list(headers_of(batch.column("headers"), rows))
+            headers = headers_of(batch.column("headers"), rows)
             origins = {text: _origin(text) for text in set(found["task"])}
             yield _batch(
                 (
@@ -233,15 +233,12 @@ class HistoryReading:
         )
 
 
-_FROM_TOPIC: Final = pa.schema([*COLUMNS, ("headers", SENT.field("headers").type)])
-
-
 @dataclass(frozen=True)
 class TopicRecords:
     """One partition of a topic between two offsets, with headers; a ``Part`` of a source."""
 
     part: TopicPart
-    schema: ClassVar[pa.Schema] = _FROM_TOPIC
+    schema: ClassVar[pa.Schema] = WITH_HEADERS
 
     @property
     def rows(self) -> int:
@@ -250,21 +247,7 @@ class TopicRecords:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Reads it."""
-        from pykstreams.core.config import StreamsConfig
-
-        config = StreamsConfig(self.part.settings)
-        place = TopicPartition(self.part.topic, self.part.partition)
-        for messages in read_partition(DefaultKafkaClientSupplier(), config, place, self.part.begin, self.part.end):
-            columns: tuple[list[object], ...] = (
-                [message.key() for message in messages],
-                [message.value() for message in messages],
-                [message.timestamp()[1] for message in messages],
-                [message.partition() for message in messages],
-                [message.offset() for message in messages],
-                [_structs(message.headers()) for message in messages],
-            )
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, _FROM_TOPIC, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=_FROM_TOPIC)
+        return replace(self.part, headers=True).batches()
 
 
 def as_history(given: object) -> TopicHistory:
@@ -277,20 +260,27 @@ def _origin(task: str) -> int:
     return found.subtopology << 32 | found.partition
 
 
-def _structs(headers: Any) -> list[dict[str, object]] | None:
-    return [{"key": name, "value": value} for name, value in headers] if headers else None
-
-
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array | None:
     return batch.column(name) if name in batch.schema.names else None
 
 
-def _integers(batch: pa.RecordBatch, name: str) -> list[int | None]:
+def _whole_numbers(batch: pa.RecordBatch, name: str, topic: str) -> list[int | None]:
+    """A column of whole numbers, of whatever type these are; what is not known is ``None``."""
     column = _column(batch, name)
-    if column is None or not pa.types.is_integer(column.type):
+    if column is None or pa.types.is_null(column.type):
         return [None] * batch.num_rows
-    found: list[int | None] = column.to_pylist()
-    return found
+    kind, why = column.type, ""
+    if pa.types.is_floating(kind):  # pandas has no other null there
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, kind), column)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        try:
+            return cast("list[int | None]", column.cast(pa.int64()).to_pylist())
+        except pa.ArrowInvalid as error:
+            why = f" ({error})"
+    raise ConfigError(
+        f"column {name!r} of the history of topic {topic!r} is of type {kind}; expected whole numbers{why}. Correct it "
+        "or, where it means something else, give it another name"
+    )
 
 
 def _batch(columns: Sequence[Iterable[object]]) -> pa.RecordBatch:

@@ -13,10 +13,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pykstreams.bulk.backfills.records import SENT, headers_of
+from pykstreams.bulk.backfills.records import SENT
 from pykstreams.bulk.backfills.step import BackfillStep, keeps_all
 from pykstreams.bulk.brokers.changelog import ChangelogOutput
 from pykstreams.bulk.engines.sorting import SortedRuns
+from pykstreams.bulk.sources.header_columns import headers_of
 from pykstreams.state.interfaces.store import ChangelogRow
 
 _BATCH_ROWS: Final = 10_000

@@ -8,11 +8,12 @@ order is that in which a worker takes them, which goes by the first record of ea
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final, cast
+from typing import Final
 
 import pyarrow as pa
 
+from pykstreams.bulk.sources.header_columns import HEADERS
+from pykstreams.bulk.sources.header_columns import headers_of as headers_of
 from pykstreams.core.types import Headers
 from pykstreams.state.encoding.layout import pack_headers
 
@@ -51,7 +52,7 @@ SENT: Final = pa.schema(
         ("key", pa.binary()),
         ("value", pa.binary()),
         ("timestamp", pa.int64()),
-        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+        ("headers", HEADERS),
         ("task", pa.string()),
         ("number", pa.int64()),
         ("time", pa.int64()),
@@ -65,14 +66,6 @@ order of each task allows.
 """
 
 AS_SENT: Final = ("time", "task", "number")
-
-
-def headers_of(column: pa.Array | None, rows: int) -> Iterable[Headers]:
-    """The headers in a column of lists of structs, or of nothing."""
-    if column is None or column.null_count == rows:
-        return [()] * rows
-    found = cast("list[list[dict[str, Any]] | None]", column.to_pylist())
-    return [() if each is None else tuple((one["key"], one["value"]) for one in each) for each in found]
 
 
 def packed(headers: Headers) -> bytes | None:

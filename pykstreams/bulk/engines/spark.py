@@ -46,7 +46,9 @@ WritingStage: TypeAlias = Callable[[StoreJob, int, str, Iterator[pa.RecordBatch]
 _SAMPLED_ROWS: Final = 20_000
 _WORTH_A_SAMPLE: Final = 10  # a store is divided that has at least so many times the rows of a sample
 _MUCH: Final = 2.0  # a partition with so many times the rows of an average share is divided
-_ENCODED_SQL: Final = "task int, key binary, time long, `order` long, value binary, headers binary, reason string"
+_ENCODED_SQL: Final = (
+    "task int, key binary, time long, partition_time long, `order` long, value binary, headers binary, reason string"
+)
 _ROWS_SQL: Final = "key binary, value binary"
 _REPORT_SQL: Final = "task int, report string"
 _MISSING_MODULE: Final = re.compile(r"No module named '([^']+)'")
@@ -131,7 +133,8 @@ class SparkEngine:
     def _topic(self, job: StoreJob, source: KafkaTopic) -> SparkRows:
         from pykstreams.bulk.sources.topic_parts import topic_parts
 
-        return self.of_parts(topic_parts(source, job.application.config, job.source_partitions, job.until))
+        config, partitions = job.application.config, job.source_partitions
+        return self.of_parts(topic_parts(source, config, partitions, job.until, headers=job.carries_headers))
 
     def _divided(self, jobs: Sequence[StoreJob], rows: Sequence[SparkRows]) -> list[StoreJob]:
         """The jobs with partitions divided that have many rows, at keys that samples give."""

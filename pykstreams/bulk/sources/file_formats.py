@@ -22,6 +22,8 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
+from pykstreams.bulk.sources.avro_types import columns_of
+from pykstreams.bulk.sources.large_integers import JsonIntegers, numbers_hold
 from pykstreams.bulk.sources.plain_types import plain_schema, with_types
 from pykstreams.core.errors import ConfigError
 
@@ -79,7 +81,7 @@ class File:
 class Found:
     """The contents of one file.
 
-    :param schema: its columns with their types, or without where each batch tells them.
+    :param schema: its columns with their types.
     :param rows: how many rows each of its pieces has, as far as that is known.
     """
 
@@ -131,7 +133,7 @@ def merged_columns(
                 except pa.ArrowTypeError as error:
                     raise ConfigError(
                         f"column {field.name!r} is {known} in {first!r} and {kind} in {where!r}; make them alike (or, "
-                        f"where it is not JSON, say what it is: types={{{field.name!r}: 'string'}})"
+                        f"in Parquet and CSV, say what it is: types={{{field.name!r}: 'string'}})"
                     ) from error
                 where = first
             merged[field.name] = where, kind
@@ -199,10 +201,14 @@ def _still_possible(texts: pa.Array, types: tuple[pa.DataType, ...]) -> tuple[pa
     """Which of these types hold the texts as well, the narrowest first."""
     if not types or texts.null_count == len(texts):
         return types
-    if _are(texts, pa.float64()):  # only then integers: by itself 0x1F is one, too
-        fitting = {pa.int64(), pa.float64()} if _are(texts, pa.int64()) else {pa.float64()}
-    else:
-        fitting = {pa.bool_()} if _are(texts, pa.bool_()) else set()
+    fitting: set[pa.DataType] = set()
+    if _are(texts, pa.float64()):
+        if numbers_hold(texts):
+            fitting.add(pa.float64())
+        if _are(texts, pa.int64()):  # only of what is a number: by itself 0x1F is an integer, too
+            fitting.add(pa.int64())
+    elif _are(texts, pa.bool_()):
+        fitting.add(pa.bool_())
     return tuple(kind for kind in types if kind in fitting)
 
 
@@ -252,21 +258,29 @@ class _Csv:
             yield from batches
 
 
-def json_files(files: Iterable[File]) -> list[Found]:
+def json_files(files: Iterable[File], decided: Mapping[str, pa.DataType]) -> list[Found]:
     """Files of JSON, one object a line: a piece is some blocks of lines, and all files together tell the types."""
     found: list[tuple[File, pa.Schema, list[int], list[int]]] = []
+    numbers = {name for name, kind in decided.items() if pa.types.is_floating(kind)}
+    integers = {}
     for file in files:
         schema, cuts, rows = pa.schema([]), [0], []
+        integers[file.name] = JsonIntegers(numbers)
         with naming(file, "json"):
             blocks = _blocks(file, 0, None)
             while piece := list(islice(blocks, _BLOCKS_OF_A_PIECE)):
                 tables = [pyarrow.json.read_json(pa.BufferReader(block), _at_once(block)) for block in piece]
+                for block, table in zip(piece, tables, strict=True):
+                    integers[file.name].look_through(block, table)
                 schemas = (schema, *(_texts_stay(one.schema) for one in tables))
                 schema = merged_columns((file.name, one) for one in schemas)
                 cuts.append(cuts[-1] + sum(map(len, piece)))
                 rows.append(sum(one.num_rows for one in tables))
         found.append((file, schema, cuts, rows))
     whole = merged_columns((file.name, schema) for file, schema, _, _ in found)
+    for file, _, _, _ in found:
+        with naming(file, "json"):
+            integers[file.name].check(whole)
     return [
         Found(file, schema, [_JsonLines(file, whole, 0, None)], [sum(rows)])
         if file.packed
@@ -321,22 +335,22 @@ class _JsonLines:
 
 
 def avro_files(files: Iterable[File]) -> list[Found]:
-    """Avro files: a file is a piece, and its rows tell the types."""
+    """Avro files: a file is a piece, and its schema tells the types."""
     from fastavro import reader
 
-    headers: list[tuple[File, list[str]]] = []
+    found = []
     for file in files:
         with naming(file, "avro"), io.BufferedReader(file.stream()) as stream:
-            schema: Any = reader(stream).writer_schema
-            headers.append((file, [field["name"] for field in schema["fields"]]))
-    names = tuple(dict.fromkeys(name for _, columns in headers for name in columns))
-    return [Found(file, pa.schema([]), [_Avro(file, names)], [None]) for file, _ in headers]
+            written: Any = reader(stream).writer_schema
+            schema = columns_of(written)
+            found.append(Found(file, schema, [_Avro(file, schema)], [None]))
+    return found
 
 
 @dataclass(frozen=True)
 class _Avro:
     file: File
-    columns: tuple[str, ...]
+    schema: pa.Schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         from fastavro import reader
@@ -344,4 +358,4 @@ class _Avro:
         with io.BufferedReader(self.file.stream()) as stream:
             rows: Iterator[Any] = iter(reader(stream))
             while some := list(islice(rows, BATCH_ROWS)):
-                yield pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.columns} for row in some])
+                yield pa.RecordBatch.from_pylist(some, schema=self.schema)

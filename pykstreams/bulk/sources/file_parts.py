@@ -42,14 +42,14 @@ _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 class FilePart:
     """A piece of a file.
 
-    :param schema: the columns of all parts; ``None`` where each batch tells its own.
+    :param schema: the columns of all parts.
     :param rows: how many rows it has, if that is known.
     """
 
     file: File
     format: FileFormat
     reader: FileReader
-    schema: pa.Schema | None
+    schema: pa.Schema
     rows: int | None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -61,10 +61,8 @@ class FilePart:
                     yield batch.slice(at, BATCH_ROWS)
 
     def _in_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        schema, rows = self.schema, batch.num_rows
-        if schema is None:
-            return batch
-        return pa.RecordBatch.from_arrays([self._column(batch, field, rows) for field in schema], schema=schema)
+        columns = [self._column(batch, field, batch.num_rows) for field in self.schema]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _column(self, batch: pa.RecordBatch, field: pa.Field, rows: int) -> pa.Array:
         if pa.types.is_null(field.type):
@@ -99,10 +97,8 @@ def file_parts(
     if not files:
         raise ConfigError(f"there are no {kind} files in {given}; name other files themselves, and say format=")
     decided = {name: _type(name, text) for name, text in types.items()}
-    if kind == "avro":
-        if decided:
-            raise ConfigError(f"types= says what the columns of {given} are, and Avro files say it themselves")
-        return _parts(kind, avro_files(files), None)
+    if kind == "avro" and decided:
+        raise ConfigError(f"types= says what the columns of {given} are, and Avro files say it themselves")
     found = _found(kind, files, decided, nulls, delimiter)
     schemas = [(one.file.name, one.schema) for one in found]
     schemas += [(file.name, _schema_of(file.folder_columns)) for file in files if file.folder_columns]
@@ -117,10 +113,12 @@ def _found(
 ) -> list[Found]:
     if kind == "csv":
         return csv_files(files, delimiter, nulls, decided)
-    return json_files(files) if kind == "json" else parquet_files(files)
+    if kind == "json":
+        return json_files(files, decided)
+    return avro_files(files) if kind == "avro" else parquet_files(files)
 
 
-def _parts(kind: FileFormat, found: Sequence[Found], schema: pa.Schema | None) -> list[FilePart]:
+def _parts(kind: FileFormat, found: Sequence[Found], schema: pa.Schema) -> list[FilePart]:
     return [
         FilePart(one.file, kind, reader, schema, rows)
         for one in found

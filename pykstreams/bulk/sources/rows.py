@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from pykstreams.bulk.application import Application
 from pykstreams.bulk.sources.plain_types import plain
+from pykstreams.bulk.sources.python_objects import objects_of, rows_of
 from pykstreams.bulk.sources.sources import KafkaTopic
 from pykstreams.bulk.sources.store_bootstrap import Row, StoreBootstrap
 from pykstreams.core.errors import ConfigError
@@ -78,7 +79,7 @@ class RowReader:
         return any(isinstance(name, str) and pa.types.is_string(batch.schema.field(name).type) for name in columns)
 
     def _rows(self, batch: pa.RecordBatch) -> list[Row]:
-        rows = cast("list[Row]", batch.to_pylist())
+        rows = rows_of(batch)
         for name, decode in self._decode.items():
             for row in rows:
                 row[name] = _decoded(decode, row[name])
@@ -115,11 +116,11 @@ class RowReader:
         given = self._wanted[name]
         if name == "value":
             if given is None:
-                return cast("list[Any]", batch.to_pylist())
+                return rows_of(batch)
             if not isinstance(given, str):
                 for column in given:
                     self._check(batch, column, name)
-                return cast("list[Any]", batch.select(list(given)).to_pylist())
+                return rows_of(batch.select(list(given)))
         if given is None:
             return repeat(None)
         if isinstance(given, int):
@@ -127,7 +128,7 @@ class RowReader:
         self._check(batch, given, name)
         column = batch.column(given)
         if name in ("key", "value"):
-            found = cast("list[Any]", column.to_pylist())
+            found = cast("list[Any]", objects_of(column))
             decode = self._decode.get(given)
             return found if decode is None else [_decoded(decode, raw) for raw in found]
         return _milliseconds_of(column, given)

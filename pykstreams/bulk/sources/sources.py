@@ -71,7 +71,7 @@ class Files:
 
 @dataclass(frozen=True)
 class KafkaTopic:
-    """A topic, or a changelog, as it is now: of a key the latest row, or all records where the store folds them.
+    """A topic, or a changelog, as it is now: of a key the last record, or all records where the store folds them.
 
     Its rows have the columns ``key``, ``value``, ``timestamp``, ``partition`` and ``offset``; key and value are read by
     the serdes of the source node of the topology that reads the topic, unless others are given, and are bytes where

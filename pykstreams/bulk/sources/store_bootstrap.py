@@ -43,7 +43,8 @@ class StoreBootstrap:
         serialized already, as in the changelog of the store. Left out, ``"records"`` for stores that hold nothing else
         than what their operator makes of a table's rows (subscriptions, repartitioned rows), else ``"entries"``.
     :param latest: several rows with one key are fine, and that with the highest timestamp counts. Without, they are
-        errors, apart from the versions of a versioned store and from records, and where a topic is the source.
+        errors, apart from the versions of a versioned store and from records, and where a topic is the source, of
+        which the last record of a key counts.
     :param on_error: what becomes of rows that cannot be taken: without key, refused by a serde, or second ones of a
         key.
     :param partitioner: who partitions the rows, where it is not the default partitioner.

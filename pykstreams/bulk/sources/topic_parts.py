@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
+from pykstreams.bulk.sources.header_columns import HEADERS, structs_of
 from pykstreams.bulk.sources.sources import KafkaTopic
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
@@ -32,6 +33,7 @@ COLUMNS: Final = pa.schema(
         ("offset", pa.int64()),
     ]
 )
+WITH_HEADERS: Final = pa.schema([*COLUMNS, ("headers", HEADERS)])
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class TopicPart:
     """One partition, between two offsets.
 
     :param settings: of the application.
+    :param headers: whether rows have the headers of their records, too.
     """
 
     topic: str
@@ -46,7 +49,12 @@ class TopicPart:
     begin: int
     end: int
     settings: dict[str, object]
-    schema: ClassVar[pa.Schema] = COLUMNS
+    headers: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns."""
+        return WITH_HEADERS if self.headers else COLUMNS
 
     @property
     def rows(self) -> int:
@@ -58,16 +66,22 @@ class TopicPart:
         config = StreamsConfig(self.settings)
         place = TopicPartition(self.topic, self.partition)
         for messages in read_partition(DefaultKafkaClientSupplier(), config, place, self.begin, self.end):
-            yield _batch(messages)
+            yield _batch(messages, self.schema)
 
 
 def topic_parts(
-    source: KafkaTopic, config: StreamsConfig, tasks: int | None = None, until: Mapping[int, int] | None = None
+    source: KafkaTopic,
+    config: StreamsConfig,
+    tasks: int | None = None,
+    until: Mapping[int, int] | None = None,
+    *,
+    headers: bool = False,
 ) -> list[TopicPart]:
     """The partitions of a topic as they are now.
 
     :param tasks: how many there must be, where rows stay in their partitions.
     :param until: by partition, the offset to stop at; others end where they do now.
+    :param headers: whether rows have the headers of their records, too.
     """
     client_id = f"{config.application_id}-snapshot-admin"
     admin = ClusterAdmin.open(DefaultKafkaClientSupplier(), config, client_id, SystemClock())
@@ -88,16 +102,18 @@ def topic_parts(
     begins = admin.beginning_offsets(places)
     settings = dict(config.originals)
     limits = {place: min(ends[place], (until or {}).get(place.partition, ends[place])) for place in places}
-    return [TopicPart(*place, begins[place], limits[place], settings) for place in places]
+    return [TopicPart(*place, begins[place], limits[place], settings, headers) for place in places]
 
 
-def _batch(messages: list[Any]) -> pa.RecordBatch:
-    columns = [
+def _batch(messages: list[Any], schema: pa.Schema) -> pa.RecordBatch:
+    columns: list[list[object]] = [
         [message.key() for message in messages],
         [message.value() for message in messages],
         [message.timestamp()[1] for message in messages],
         [message.partition() for message in messages],
         [message.offset() for message in messages],
     ]
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, COLUMNS, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=COLUMNS)
+    if "headers" in schema.names:
+        columns.append([structs_of(message.headers()) for message in messages])
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -21,6 +21,7 @@ ENCODED: Final = pa.schema(
         ("task", pa.int32()),
         ("key", pa.binary()),
         ("time", pa.int64()),
+        ("partition_time", pa.int64()),
         ("order", pa.int64()),
         ("value", pa.binary()),
         ("headers", pa.binary()),
@@ -30,7 +31,12 @@ ENCODED: Final = pa.schema(
 """Encoded rows.
 
 ``task`` is the number of the task that folds them, and ``order`` says where they stood in the source, which counts
-where times are equal. A row with a ``reason`` was refused, and ``order`` then says how many such rows it stands for.
+where times are equal. ``partition_time`` is that by which rows of one key are sorted, and ``time`` what a row carries.
+They differ where of the records of a key in a topic the last one counts: there it is the highest time in the partition
+so far, so that the records of a partition stay in the order of offsets, and several partitions are merged as workers
+merge them, which go by the first record of each queue.
+
+A row with a ``reason`` was refused, and ``order`` then says how many such rows it stands for.
 """
 
 ROWS: Final = pa.schema([("key", pa.binary()), ("value", pa.binary())])
@@ -39,7 +45,7 @@ ROWS: Final = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 REPORT: Final = pa.schema([("task", pa.int32()), ("report", pa.string())])
 """The columns of the report of a task to the driver."""
 
-BY_KEY: Final = ("key", "time", "order", "value")
+BY_KEY: Final = ("key", "partition_time", "order", "value")
 BY_TIME: Final = ("time", "key", "order", "value")
 OF_ROWS: Final = ("key",)
 
@@ -55,6 +61,7 @@ class EncodedColumns:
         self.times: list[int] = []
         self.values: list[bytes | None] = []
         self.orders: list[int] = []
+        self.partition_times: dict[int, int] = {}
         self.headers: dict[int, bytes] = {}
         self.reasons: dict[int, str] = {}
 
@@ -70,9 +77,12 @@ class EncodedColumns:
         headers: Headers = (),
         *,
         order: int = 0,
+        partition_time: int | None = None,
         reason: str | None = None,
     ) -> None:
-        """Adds one row."""
+        """Adds one row; its partition time is its own time, unless another is given."""
+        if partition_time is not None:
+            self.partition_times[len(self.tasks)] = partition_time
         if headers:
             self.headers[len(self.tasks)] = pack_headers(headers)
         if reason is not None:
@@ -86,18 +96,23 @@ class EncodedColumns:
     def batch(self) -> pa.RecordBatch:
         """Returns the rows, and forgets them."""
         count = len(self.tasks)
+        times = pa.array(self.times, pa.int64())
+        others = self.partition_times
         columns = (
             self.tasks,
             self.keys,
-            self.times,
+            times,
+            [others.get(at, time) for at, time in enumerate(self.times)] if others else times,
             self.orders,
             self.values,
             _scattered(self.headers, count),
             _scattered(self.reasons, count),
         )
         arrays = [pa.array(column, field.type) for column, field in zip(columns, ENCODED, strict=True)]
-        for column in (self.tasks, self.keys, self.times, self.values, self.orders, self.headers, self.reasons):
+        for column in (self.tasks, self.keys, self.times, self.values, self.orders):
             column.clear()
+        for places in (self.partition_times, self.headers, self.reasons):
+            places.clear()
         return pa.RecordBatch.from_arrays(arrays, schema=ENCODED)
 
 

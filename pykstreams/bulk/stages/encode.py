@@ -14,6 +14,7 @@ from typing import Final, TypeAlias, cast
 
 import pyarrow as pa
 
+from pykstreams.bulk.sources.header_columns import headers_of
 from pykstreams.bulk.sources.rows import RowReader
 from pykstreams.bulk.stages.batches import EncodedColumns
 from pykstreams.bulk.stages.store_job import StoreJob
@@ -45,8 +46,10 @@ def encode_marked(job: StoreJob, marked: Iterable[MarkedRows], part: int) -> Ite
     choose, columns = job.chooser(), EncodedColumns()
     refused_task, fails, noted = job.refused, spec.on_error == "fail", spec.on_error == "rejects"
     orders_of = row_orders(job, part)
-    order = place = 0
+    order = place = highest = 0
+    carried: Headers = ()
     take, divided = columns.add, bool(job.bounds)
+    last_counts = job.last_counts and job.target.row_key is None  # rows that have met are the last ones already
     tasks, keys, times, orders, values = (
         columns.tasks.append,
         columns.keys.append,
@@ -56,8 +59,9 @@ def encode_marked(job: StoreJob, marked: Iterable[MarkedRows], part: int) -> Ite
     )
 
     def add(partition: int, key: bytes, time: int, value: bytes | None, headers: Headers) -> None:
-        if headers or divided:
-            take(choose(partition, key), key, time, value, headers, order=order)
+        if headers or carried or divided or last_counts:
+            partition_time, headers = (highest if last_counts else None), headers or carried
+            take(choose(partition, key), key, time, value, headers, order=order, partition_time=partition_time)
             return
         tasks(partition)
         keys(key)
@@ -71,13 +75,18 @@ def encode_marked(job: StoreJob, marked: Iterable[MarkedRows], part: int) -> Ite
     add_encoded = add_in_place if job.stays else add
     for batch, superseded in marked:
         places = batch.column(_PLACE).to_pylist() if job.stays else None
+        headers = headers_of(batch.column("headers"), batch.num_rows) if job.carries_headers else None
         counted: Counter[str] = Counter()
         for at, (parts, order) in enumerate(zip(read(batch), orders_of(batch), strict=False)):  # noqa: B007 - of `add`
             if places is not None:
                 place = places[at]
+            if headers is not None:
+                carried = headers[at]
             try:
                 if isinstance(parts, Exception):
                     raise parts
+                if last_counts and parts[2] is not None:
+                    highest = max(highest, parts[2])
                 if superseded is not None and superseded[at]:
                     raise duplicate(name, parts[0])
                 encode_row(parts, add_encoded)

@@ -30,16 +30,19 @@ def keyed(job: StoreJob, batches: Iterable[pa.RecordBatch], part: int) -> Iterat
     if make is None:
         raise ValueError(f"rows for store {job.spec.store!r} need not meet")
     row_key, count, columns, orders_of = make(), len(job.shares), EncodedColumns(), row_orders(job, part)
+    last_counts, highest = job.last_counts, 0
     for batch in batches:
         for parts, row, order in zip(read(batch), plain(batch).to_pylist(), orders_of(batch), strict=False):
             key, time = None, 0
             if not isinstance(parts, Exception) and parts[0] is not None and parts[2] is not None:
                 time = parts[2]
+                highest = max(highest, time)
                 try:
                     key = row_key(parts[0])
                 except Exception:  # the first stage meets the same, and says which row it was
                     key = None
-            columns.add(crc32(key or b"") % count, key, time, dumps(row), order=order)
+            partition_time = highest if last_counts else None
+            columns.add(crc32(key or b"") % count, key, time, dumps(row), order=order, partition_time=partition_time)
         yield columns.batch()
 
 

@@ -64,6 +64,16 @@ class StoreJob:
         return self.topic is not None and self.spec.content == "changelog" and self.spec.partitioner is None
 
     @property
+    def carries_headers(self) -> bool:
+        """Whether rows have the headers that the records of a changelog have in the topic."""
+        return self.topic is not None and self.spec.content == "changelog"
+
+    @property
+    def last_counts(self) -> bool:
+        """Whether of the records of a key the last one in its partition of the topic counts, whatever its time is."""
+        return self.topic is not None and self.target.keeps_last
+
+    @property
     def source_partitions(self) -> int | None:
         """How many partitions the topic must have then."""
         return tasks_of(self.layout, self.target.store.part) if self.stays else None

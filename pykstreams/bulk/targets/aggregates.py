@@ -61,6 +61,7 @@ class Aggregates:
     node: ProcessorNode
     partitioner: StreamPartitioner[object, object] | None = None
     row_key = None
+    keeps_last = False
     by_time = False
 
     @property

@@ -1,7 +1,7 @@
 """Rows that are what a store holds: of key-value stores, and of windows and sessions as ready rows.
 
-A key that has several rows keeps the one with the highest timestamp; of equal ones the greatest in the order of bytes,
-so that a retried task chooses the same.
+A key that has several rows keeps the one with the highest timestamp, of equal ones the last in the source; of the
+records of a topic the last one, whatever its timestamp is.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class Entries:
     latest: bool
     partitioner: StreamPartitioner[object, object] | None = None
     row_key = None
+    keeps_last = True
     by_time = False
     in_key_order = True
 
@@ -78,6 +79,7 @@ class _TimedEntries(ABC):
     latest: bool
     partitioner: StreamPartitioner[object, object] | None = None
     row_key = None
+    keeps_last = True
     by_time = False
     in_key_order = False
 
@@ -91,7 +93,7 @@ class _TimedEntries(ABC):
             if key is None:
                 raise no_key(name)
             put(parts)
-            for raw, data, logged_time, headers in kept.take():
+            for raw, data, logged_time, headers in kept.take_all():
                 user_key = schema.unpack(_NO_PREFIX + raw)[0]
                 add(choose(key, value, user_key), raw, logged_time, data, headers)
 

@@ -66,6 +66,7 @@ class LeftTableRows:
     way: Way
     latest: bool
     partitioner: StreamPartitioner[object, object] | None = None
+    keeps_last = True
     by_time = False
     in_key_order = True
 

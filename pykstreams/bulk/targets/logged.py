@@ -45,6 +45,11 @@ class ChangelogRows:
     row_key = None
 
     @property
+    def keeps_last(self) -> bool:
+        """All versions of a key count."""
+        return not self.by_time
+
+    @property
     def by_time(self) -> bool:
         """Versions of all keys are logged in the order of time."""
         return isinstance(self.store.builder.supplier, VersionedBytesStoreSupplier)

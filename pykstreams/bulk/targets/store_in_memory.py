@@ -53,7 +53,11 @@ class StoreInMemory:
 
     def take(self) -> list[ChangelogRow]:
         """The last row of each key of the changelog, in the order of the keys, without those that delete."""
-        rows = [row for _, row in sorted(self._logged.items()) if row[1] is not None]
+        return [row for row in self.take_all() if row[1] is not None]
+
+    def take_all(self) -> list[ChangelogRow]:
+        """The same, with those that delete: what they delete may come from another part of the source."""
+        rows = [row for _, row in sorted(self._logged.items())]
         self._written += len(self._logged)
         self._logged.clear()
         if self._written > _ROWS_AT_MOST:

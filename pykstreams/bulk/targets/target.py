@@ -71,6 +71,11 @@ class Target(Protocol):
         ...
 
     @property
+    def keeps_last(self) -> bool:
+        """Whether of the rows of one key the last one counts alone."""
+        ...
+
+    @property
     def by_time(self) -> bool:
         """Whether rows are folded in the order of their times instead of by key and then by time."""
         ...

@@ -27,6 +27,7 @@ class VersionRows:
     store: StorePlace
     partitioner: StreamPartitioner[object, object] | None = None
     row_key = None
+    keeps_last = False
     by_time = True
     in_key_order = False
 
@@ -44,6 +45,7 @@ class JoinedStreamRows:
     store: StorePlace
     partitioner: StreamPartitioner[object, object] | None = None
     row_key = None
+    keeps_last = False
     by_time = True
     in_key_order = False
 

@@ -335,6 +335,33 @@ def test_a_second_row_of_a_key_is_refused_although_it_refers_to_another_row(tmp_
     )
 
 
+def test_rows_that_meet_before_they_are_encoded_stay_what_they_are(tmp_path: Path) -> None:
+    """The extractor finds maps as dicts, with the keys of their row alone."""
+    builder = StreamsBuilder()
+    consumed = Consumed(key_serde=Serdes.string(), value_serde=JsonSerde())
+    orders, customers = builder.table("orders", consumed), builder.table("customers", consumed)
+    orders.join(
+        customers,
+        lambda order, customer: order,
+        foreign_key_extractor=lambda order: "a" if ["shop"] == list(order["refers"]) else None,
+        table_joined=TableJoined(name="by"),
+    )
+    types = {"id": "string", "at": "long", "refers": {"type": "map", "values": "string"}}
+    fields = [{"name": name, "type": kind} for name, kind in types.items()]
+    rows = [
+        {"id": "o1", "at": 1, "refers": {"customer": "a"}},
+        {"id": "o1", "at": 2, "refers": {"customer": "b", "shop": "s"}},
+        {"id": "o2", "at": 3, "refers": {"shop": "s"}},
+    ]
+    with (tmp_path / "rows.avro").open("wb") as file:
+        fastavro.writer(file, {"type": "record", "name": "Row", "fields": fields}, rows)
+    spec = StoreBootstrap("by-subscription-store", tmp_path / "rows.avro", key="id", timestamp="at", latest=True)
+    options: Any = {"engine": "local", "changelog": "base-only", "source_offsets": None, "partitions": 3}
+    report = bootstrap(builder.build(StreamsConfig(CONFIG)), [spec], out=tmp_path / "out", config=CONFIG, **options)
+
+    assert (1, {}) == (report.stores["by-subscription-store"].rows, report.stores["by-subscription-store"].refused)
+
+
 def test_of_several_rows_of_a_key_the_latest_counts_where_that_is_wanted(tmp_path: Path) -> None:
     report = made(tmp_path / "out", parquet(tmp_path, [BAD[3], BAD[0]]), value="name", latest=True)
 
@@ -351,6 +378,30 @@ def test_a_row_without_value_deletes(tmp_path: Path) -> None:
     made(tmp_path / "out", parquet(tmp_path, rows), value="name", latest=True)
 
     assert [("b", "y", 1, None)] == rows_of(tmp_path / "out")
+
+
+@pytest.mark.parametrize("store", ["windows", "sessions"])
+def test_a_window_or_session_without_value_deletes(store: str, tmp_path: Path) -> None:
+    window = {"from": 100, "to": 120}
+    rows: list[dict[str, Any]] = [
+        {"id": "a", "n": 3, "at": 130, **window},
+        {"id": "a", "n": None, "at": 140, **window},
+        {"id": "b", "n": 4, "at": 130, **window},
+    ]
+    said = {"value": "n", "window_start": "from", "window_end": "to", "latest": True}
+    made(tmp_path / "out", parquet(tmp_path, rows), store, **said)
+
+    assert [("b", 4, 130 if store == "windows" else None, 100)] == rows_of(tmp_path / "out", store)
+
+
+def test_a_second_row_of_a_window_is_refused_although_it_has_no_value(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": "a", "n": 3, "at": 120, "from": 100},
+        {"id": "a", "n": None, "at": 130, "from": 100},
+    ]
+
+    with pytest.raises(RowError, match="of store 'windows' has another row"):
+        made(tmp_path / "out", parquet(tmp_path, rows), "windows", value="n", window_start="from")
 
 
 def test_a_folder_with_a_bootstrap_is_left_alone(tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import fastavro
 import pyarrow as pa
@@ -24,6 +26,13 @@ from pykstreams.spark import Files, StoreBootstrap
 
 def read(source: Files) -> list[dict[str, Any]]:
     return [row for part in source.parts() for batch in part.batches() for row in batch.to_pylist()]
+
+
+def objects(source: Files) -> list[Any]:
+    """The rows as values of a store."""
+    reader = RowReader(StoreBootstrap("kept", None, key=repr), 0, Application(StreamsBuilder().build()), None)
+    found = [parts for part in source.parts() for batch in part.batches() for parts in reader(batch)]
+    return [parts if isinstance(parts, Exception) else parts[1] for parts in found]
 
 
 def read_text(folder: Path, text: str, name: str = "rows.csv", **said: Any) -> list[dict[str, Any]]:
@@ -72,6 +81,78 @@ def test_a_column_has_one_type_in_all_csv_files_wherever_its_first_text_stands(
 def test_a_csv_row_with_a_field_too_many_or_too_few_is_refused(row: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"rows.csv' cannot be read as csv: .*Expected 2 columns, got"):
         read_text(tmp_path, f"a,b\n1,2\n{row}\n")
+
+
+LARGE = 2**53 + 1
+"""No number of 64 bits is this integer."""
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ["12345678901234567890", "12345678901234567891"],
+        [str(LARGE), "1.5"],
+        [f"-{LARGE}", "", "1e3"],
+        [f"00{LARGE}", "0.5"],
+        ["9" * 400, "1.5"],
+    ],
+)
+def test_integers_of_csv_that_no_number_holds_are_texts(fields: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"id,n\n{fields[0]},1\n")
+    (tmp_path / "b.csv").write_text("id,n\n" + "".join(f"{field},2\n" for field in fields[1:]))
+
+    assert [field or None for field in fields] == [row["id"] for row in read(Files(tmp_path))]
+    assert [float(fields[0])] == [row["id"] for row in read(Files(tmp_path, types={"id": "double"}))][:1]
+
+
+def test_large_integers_of_csv_are_integers_or_numbers_where_these_hold_them(tmp_path: Path) -> None:
+    text = f"n,x,s\n{LARGE},100000000000000000000,1234567890123456789\n{-(2**63)},1.5,-1\n"
+
+    assert [(LARGE, 1e20, 1234567890123456789), (-(2**63), 1.5, -1)] == [
+        (row["n"], row["x"], row["s"]) for row in read_text(tmp_path, text)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            [{"id": 12345678901234567890}, {"id": 12345678901234567891}],
+            "column 'id' has the integer 12345678901234567890",
+        ),
+        ([{"id": LARGE}, {"id": 1.5}], f"column 'id' has the integer {LARGE}"),
+        ([{"id": 1.5}, {"id": -LARGE}], f"column 'id' has the integer -{LARGE}"),
+        ([{"in": {"a": [{"b": 1}, {"b": 10**19 + 1}]}}], f"column 'in.a.b' has the integer {10**19 + 1}"),
+        ([{"in": [[LARGE, 0.5]]}], f"column 'in' has the integer {LARGE}"),
+    ],
+)
+@pytest.mark.parametrize("block", [8 << 20, 20])
+def test_integers_of_json_that_no_number_holds_are_refused_with_their_column(
+    block: int, rows: list[Any], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "_BLOCK_BYTES", block)
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+    with pytest.raises(ConfigError, match=rf"file '{path}' cannot be read as json: {said}"):
+        Files(path).parts()
+
+
+def test_an_integer_of_one_json_file_that_no_number_of_another_one_holds_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"id": LARGE}))
+    (tmp_path / "b.json").write_text(json.dumps({"id": 0.5}))
+
+    with pytest.raises(ConfigError, match=rf"file '.*a.json' cannot be read as json: column 'id' has .* {LARGE}"):
+        Files(tmp_path).parts()
+    assert [float(LARGE), 0.5] == [row["id"] for row in read(Files(tmp_path, types={"id": "double"}))]
+
+
+def test_large_integers_of_json_are_integers_or_numbers_where_these_hold_them(tmp_path: Path) -> None:
+    rows = [{"n": LARGE, "x": 10**20, "t": "12345678901234567891"}, {"n": -(2**63), "x": 1.7e300, "t": ""}]
+    found = read_text(tmp_path, "\n".join(map(json.dumps, rows)), "rows.jsonl")
+
+    assert rows == found
+    assert [int, float] == [type(found[0][name]) for name in ("n", "x")]
 
 
 def test_texts_of_json_stay_as_they_are_and_fields_in_their_order(tmp_path: Path) -> None:
@@ -205,6 +286,126 @@ def test_avro_files_have_the_columns_of_all(tmp_path: Path) -> None:
     assert [{"id": 1, "n": None}, {"id": 2, "n": 0.5}] == read(Files(tmp_path))
     with pytest.raises(ConfigError, match="Avro files say it themselves"):
         read(Files(tmp_path, types={"id": "string"}))
+
+
+def avro(path: Path, rows: list[dict[str, Any]], **types: Any) -> Files:
+    fields = [{"name": name, "type": kind} for name, kind in types.items()]
+    with path.open("wb") as file:
+        fastavro.writer(file, {"type": "record", "name": "Row", "fields": fields}, rows)
+    return Files(path)
+
+
+def logical(kind: Any, name: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "logicalType": name, **more}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("boolean", True),
+        ("int", 7),
+        ("long", LARGE),
+        (["null", "long"], LARGE),
+        (["int", "null", "long"], LARGE),
+        ("float", 0.1875),
+        ("double", 1.0),
+        ("bytes", b"x"),
+        ("null", None),
+        ({"type": "fixed", "name": "Four", "size": 4}, b"abcd"),
+        ({"type": "enum", "name": "Colour", "symbols": ["RED"]}, "RED"),
+        ({"type": "array", "items": ["null", {"type": "map", "values": "double"}]}, [None, {"a": 1.0}, {"b": 2.0}, {}]),
+        ({"type": "map", "values": {"type": "map", "values": "long"}}, {"a": {"b": LARGE}}),
+        (logical("bytes", "decimal", precision=6, scale=2), Decimal("12.50")),
+        (logical("bytes", "decimal", precision=60, scale=2), Decimal("1" * 50 + ".50")),
+        (logical("long", "timestamp-millis"), datetime(2013, 1, 1, 5, 0, 0, 123_000, tzinfo=UTC)),
+        (logical("long", "timestamp-micros"), datetime(2013, 1, 1, 5, 0, 0, 123_456, tzinfo=UTC)),
+        (logical("long", "local-timestamp-micros"), datetime(2013, 1, 1, 5, 0, 0, 123_456)),
+        (logical("int", "date"), date(2013, 1, 1)),
+        (logical("int", "time-millis"), time(5, 0, 0, 123_000)),
+        (logical("long", "time-micros"), time(5, 0, 0, 123_456)),
+        (logical("string", "uuid"), UUID(int=7)),
+        (logical("string", "of-its-own"), "x"),
+    ],
+)
+def test_values_of_avro_are_what_their_schema_says_whatever_stands_beside_them(
+    kind: Any, value: object, tmp_path: Path
+) -> None:
+    source = avro(tmp_path / "rows.avro", [{"v": value}], v=kind)
+
+    assert [{"v": value}] == objects(source)
+    assert [type(value)] == [type(row["v"]) for row in objects(source)]
+
+
+def test_maps_of_avro_have_the_keys_of_their_row_alone(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"m": {"x": 1}, "in": {"m": {"a": "b"}, "again": None}},
+        {"m": {"y": 2}, "in": {"m": {}, "again": None}},
+        {"m": None, "in": None},
+    ]
+    inner = {
+        "type": "record",
+        "name": "In",
+        "fields": [
+            {"name": "m", "type": {"type": "map", "values": {"type": "enum", "name": "E", "symbols": ["b"]}}},
+            {"name": "again", "type": ["null", "E"]},
+        ],
+    }
+    source = avro(
+        tmp_path / "rows.avro", rows, m=["null", {"type": "map", "values": "long"}], **{"in": ["null", inner]}
+    )
+
+    assert rows == objects(source)
+
+
+def test_values_of_avro_are_the_same_in_every_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "BATCH_ROWS", 1)
+    rows: list[dict[str, Any]] = [{"n": None}, {"n": LARGE}, {"n": 1}]
+    source = avro(tmp_path / "rows.avro", rows, n=["null", "long"])
+
+    assert rows == objects(source)
+    assert source.parts()[0].schema == pa.schema([("n", pa.int64())])
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (["null", "long", "double"], r"field 'v' is of one of several types \('long', 'double'\)"),
+        (
+            {"type": "array", "items": ["string", "bytes"]},
+            r"field 'v' is of one of several types \('string', 'bytes'\)",
+        ),
+        (
+            {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]},
+            "field 'v.next' has records of type 'Node' inside of themselves",
+        ),
+        (
+            {"type": "array", "items": logical("string", "uuid")},
+            "field 'v' has UUIDs inside, which columns do not take",
+        ),
+        (
+            logical("bytes", "decimal", precision=77, scale=2),
+            "field 'v' has decimals of 77 digits; expected 76 at most",
+        ),
+    ],
+)
+def test_fields_of_avro_that_no_column_holds_are_refused_by_name(kind: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=rf"rows.avro' cannot be read as avro: {said}"):
+        avro(tmp_path / "rows.avro", [], v=kind).parts()
+
+
+def test_folders_of_avro_files_tell_columns_too(tmp_path: Path) -> None:
+    (tmp_path / "year=2013").mkdir()
+    avro(tmp_path / "year=2013" / "rows.avro", [{"v": 1}], v="long")
+
+    assert [{"v": 1, "year": 2013}] == read(Files(tmp_path))
+
+
+def test_maps_of_parquet_are_dicts(tmp_path: Path) -> None:
+    maps = pa.map_(pa.string(), pa.list_(pa.map_(pa.int64(), pa.string())))
+    table = pa.table({"m": pa.array([[("a", [[(1, "x")], None])], None], maps), "n": [1, 2]})
+    pq.write_table(table, tmp_path / "rows.parquet")
+
+    assert [{"m": {"a": [{1: "x"}, None]}, "n": 1}, {"m": None, "n": 2}] == objects(Files(tmp_path / "rows.parquet"))
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json", "avro"])
