@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from pykstreams.bulk.application import Application
 from pykstreams.bulk.backfills.logged_rows import batches_of_files
-from pykstreams.bulk.backfills.records import AS_SENT, SENT, headers_of
+from pykstreams.bulk.backfills.records import AS_SENT, SENT
 from pykstreams.bulk.brokers.changelog import TopicOutput
 from pykstreams.bulk.engines.sorting import SortedRuns
+from pykstreams.bulk.sources.header_columns import headers_of
 from pykstreams.state.directory.durable_files import sync_file, sync_folder
 
 RECORDS_FOLDER: Final = "records"

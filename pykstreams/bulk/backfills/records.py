@@ -13,7 +13,6 @@ from typing import Final
 import pyarrow as pa
 
 from pykstreams.bulk.sources.header_columns import HEADERS
-from pykstreams.bulk.sources.header_columns import headers_of as headers_of
 from pykstreams.core.types import Headers
 from pykstreams.state.encoding.layout import pack_headers
 
