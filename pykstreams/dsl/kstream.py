@@ -234,7 +234,8 @@ class KStream(Generic[K, V]):
         name: str | None = None,
     ) -> KStream[KR, VR]:
         """Maps each record to any number of pairs; a generator function will do. Marks for repartitioning."""
-        return self._rekeyed(self._tried("KSTREAM-FLATMAP-", name, FlatMap(mapper), retry), *pairs_serdes(mapper))
+        operator = FlatMap(mapper, all_or_nothing=retry is not None)
+        return self._rekeyed(self._tried("KSTREAM-FLATMAP-", name, operator, retry), *pairs_serdes(mapper))
 
     @overload
     def flat_map_values(
