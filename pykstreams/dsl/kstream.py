@@ -745,12 +745,15 @@ class KStream(Generic[K, V]):
     def _joined(
         self, other: object, options: JoinOptions[K, V, VO, KG, VR], *, left_outer: bool, right_outer: bool
     ) -> KStream[K, VR]:
+        mine, graph = self._place, self._place.graph
         if isinstance(other, KStream):
-            return KStream(join_with_stream(self._place, other._place, options, left=left_outer, right=right_outer))
+            return KStream(join_with_stream(mine, other._place, options, left=left_outer, right=right_outer))
         if isinstance(other, KTable):
-            return KStream(join_with_table(self._place, other._table, options, left=left_outer))
+            graph.check_own(other._table.place.node)
+            return KStream(join_with_table(mine, other._table, options, left=left_outer))
         if isinstance(other, GlobalKTable):
-            return KStream(join_with_global_table(self._place, other._view, options, left=left_outer))
+            graph.check_own(other._place.node)
+            return KStream(join_with_global_table(mine, other._view, options, left=left_outer))
         raise TypeError(f"the other side of a join is {other!r}; expected a KStream, a KTable or a GlobalKTable")
 
     def _named(self, prefix: str, name: str | None) -> str:
