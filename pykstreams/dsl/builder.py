@@ -14,7 +14,7 @@ from pykstreams.core.types import Duration
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.kstream import KStream
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.options import Consumed, Materialized, consumed_of
+from pykstreams.dsl.options import Consumed, Materialized, consumed_of, expected
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stores.materialization import options_of, table_store
@@ -234,7 +234,7 @@ class StreamsBuilder:
         none but this one may write it. It has no changelog but its topic.
         """
         valid_name(builder.name)
-        self._add_global(topic, consumed or Consumed(), supplier, GivenStore(builder))
+        self._add_global(topic, expected("consumed", consumed, Consumed) or Consumed(), supplier, GivenStore(builder))
         return self
 
     def _add_global(

@@ -27,7 +27,16 @@ from pykstreams.dsl.inference import (
 from pykstreams.dsl.joins.stream_joins import JoinOptions, join_with_global_table, join_with_stream, join_with_table
 from pykstreams.dsl.joins.stream_table_join import OnExpiredHistory
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.options import Grouped, Joined, Materialized, Produced, Repartitioned, StreamJoined
+from pykstreams.dsl.options import (
+    Grouped,
+    Joined,
+    Materialized,
+    Produced,
+    Repartitioned,
+    StreamJoined,
+    expected,
+    unexpected,
+)
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.retry import Retry, retried
@@ -304,6 +313,10 @@ class KStream(Generic[K, V]):
 
     def merge(self, other: KStream[K, V], *, name: str | None = None) -> KStream[K, V]:
         """Puts the records of both streams into one, in no order between the two."""
+        if not isinstance(other, KStream):
+            topic = repr(other) if isinstance(other, str) else "..."
+            write = "table.to_stream()" if isinstance(other, KTable) else f"builder.stream({topic})"
+            raise unexpected("other", other, KStream, write)
         mine, theirs = self._place, other._place
         node = OperatorNode(mine.graph.namer.named(name, "KSTREAM-MERGE-"), PassThrough, merges=True)
         mine.graph.add(node, mine.node, theirs.node)
@@ -316,7 +329,7 @@ class KStream(Generic[K, V]):
 
         Creates ``<application.id>-<name>-repartition``; records without key are dropped.
         """
-        place, options = self._place, repartitioned or Repartitioned()
+        place, options = self._place, expected("repartitioned", repartitioned, Repartitioned) or Repartitioned()
         values = options.value_serde or place.value_serde
         node = repartition_node(
             place.graph,
@@ -339,7 +352,7 @@ class KStream(Generic[K, V]):
         """
         if not isinstance(topic, str):
             check_function("KStream.to", "topic", topic, "key, value, record context")
-        place, options = self._place, produced or Produced()
+        place, options = self._place, expected("produced", produced, Produced) or Produced()
         name = place.graph.namer.named(options.name, "KSTREAM-SINK-")
         keys, values = options.key_serde or place.key_serde, options.value_serde or place.value_serde
         node = StreamSinkNode(
@@ -401,7 +414,7 @@ class KStream(Generic[K, V]):
 
     def group_by_key(self, grouped: Grouped[K, V] | None = None) -> KGroupedStream[K, V]:
         """Groups the records by their key; repartitions if the key may have changed."""
-        options = grouped or Grouped(
+        options = expected("grouped", grouped, Grouped) or Grouped(
             key_serde=cast("Serde[K] | None", self._place.key_serde),  # or what stands for one around the default
             value_serde=cast("Serde[V] | None", self._place.value_serde),
         )
@@ -412,7 +425,8 @@ class KStream(Generic[K, V]):
         self, key_selector: KeyValueMapper[K, V, KR], grouped: Grouped[KR, V] | None = None
     ) -> KGroupedStream[KR, V]:
         """Groups the records by ``key_selector(key, value)``, through a repartition topic."""
-        options = grouped or Grouped(value_serde=cast("Serde[V] | None", self._place.value_serde))
+        options = expected("grouped", grouped, Grouped)
+        options = options or Grouped(value_serde=cast("Serde[V] | None", self._place.value_serde))
         step = Step(self._named("KSTREAM-KEY-SELECT-", options.name), SelectKey(key_selector))
         selected: KStream[KR, V] = self._rekeyed(step, key_serde(key_selector), self._place.value_serde)
         return KGroupedStream(selected._place, selected._grouped(options), KStream)

@@ -136,7 +136,7 @@ def test_flat_map_reports_an_entry_that_is_no_pair() -> None:
 
 
 def test_flat_map_that_is_tried_again_forwards_nothing_where_an_entry_is_no_pair() -> None:
-    flat_map = FlatMap(lambda key, value: [(key, 1), value], all_or_nothing=True)  # type: ignore[list-item]
+    flat_map: FlatMap[Any, Any] = FlatMap(lambda key, value: [(key, 1), value], all_or_nothing=True)
     context = run(flat_map, ("a", None), ("b", ["c", 2]))
 
     ((error, *record),) = context.failed
