@@ -11,7 +11,7 @@ Behaviour is that of Kafka Streams 4.3.1, classes ``KStreamFilter``, ``KStreamMa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
@@ -154,14 +154,36 @@ class FlatMap(Generic[K, V]):
     """Turns each record into any number of records; ``mapper(key, value)`` returns an iterable of pairs.
 
     A generator function works. What it yields is collected before the first record is forwarded, so that a
-    function which raises half-way has no output. ``None`` is an error of this node
-    (``KStreamFlatMap.process``, 4.3.1).
+    function which raises half-way has no output. ``None`` is an error of this node, and so is an entry that is no pair;
+    those before it have gone on by then (``KStreamFlatMap.process``, 4.3.1), except with ``all_or_nothing``, for a
+    function that may be called again for the same record.
     """
 
     mapper: KeyValueMapper[K, V, Pairs[object, object]]
+    all_or_nothing: bool = False
 
     def build(self, context: FunctionContext) -> Process:
         mapper, forward, fail = self.mapper, context.forward, context.fail
+
+        def unpacked(pairs: Pairs[object, object]) -> Iterator[tuple[object, object]]:
+            for pair in pairs:
+                try:
+                    new_key, new_value = pair
+                except (TypeError, ValueError):
+                    raise not_a_pair(mapper, pair) from None
+                yield new_key, new_value
+
+        def all_or_nothing(key: K, value: V, timestamp: int, headers: Headers) -> None:
+            try:
+                pairs = mapper(key, value)
+                if pairs is None:
+                    raise not_iterable(mapper, pairs, "pairs (key, value)")
+                results = [*unpacked(pairs)]
+            except Exception as error:
+                fail(error, key, value, timestamp, headers)
+                return
+            for new_key, new_value in results:
+                forward(new_key, new_value, timestamp, headers)
 
         def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
@@ -180,7 +202,7 @@ class FlatMap(Generic[K, V]):
                     return
                 forward(new_key, new_value, timestamp, headers)
 
-        return process
+        return all_or_nothing if self.all_or_nothing else process
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Change, Headers, ValueJoiner
-from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN
+from pykstreams.processors.drop_reasons import NULL_KEY_OF_ROW_TO_JOIN, OUT_OF_ORDER
 from pykstreams.processors.process import Process
 from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
@@ -32,9 +32,9 @@ VR = TypeVar("VR")
 class TableTableJoin(Generic[K, V1, V2, VR]):
     """Joins the changes of one side with the row of the other by ``joiner(this side's value, other side's value)``.
 
-    ``None`` stands for a missing row of an optional side. A change is dropped without key, and goes unnoticed where
-    it has nothing to join with: the other side has no row and is not optional, or this side had and has none, either.
-    So does a change of a ``versioned`` table that is older than the newest one of its row.
+    ``None`` stands for a missing row of an optional side. A change is dropped without key, and so is one of a
+    ``versioned`` table that is older than the newest one of its row. A change goes unnoticed where it has nothing to
+    join with: the other side has no row and is not optional, or this side had and has none, either.
     """
 
     other: TableView[K, V2]
@@ -56,6 +56,7 @@ class TableTableJoin(Generic[K, V1, V2, VR]):
                 return
             new, old, newest = change
             if versioned and not newest:
+                drop(OUT_OF_ORDER)
                 return
             joined = joined_old = None
             try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Generic, Never, TypeVar, cast
+from typing import Generic, Never, TypeVar
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.processor import OperatorContext
@@ -144,8 +144,7 @@ def _transformer(supplier: ValueTransformerWithKeySupplier[K, V, VR], context: O
     facade = _Context(context)
     context.on_init(lambda: transformer.init(facade))
     context.on_close(transformer.close)
-    # a transformer is shown null values, whatever type of values its user has declared
-    return cast("Compute[K, V, VR]", transformer.transform)
+    return transformer.transform
 
 
 class _Context(DelegatingContext, ValueTransformerContext):

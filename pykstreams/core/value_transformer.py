@@ -45,8 +45,8 @@ class ValueTransformerWithKey(ABC, Generic[K, V, VR]):
         self.context = context
 
     @abstractmethod
-    def transform(self, key: K, value: V) -> VR:
-        """Returns the new value; ``None`` deletes the row."""
+    def transform(self, key: K, value: V | None) -> VR | None:
+        """Returns the new value; ``None`` deletes the row. The value is ``None`` for a deletion and a missing row."""
 
     def close(self) -> None:
         """Called once at the end."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykstreams.core.names import valid_name
 from pykstreams.core.types import Predicate
@@ -27,10 +27,13 @@ class Branched(Options, Generic[K, V]):
 
     With ``function`` the stream that it returns is the one in the result of the split (``None``: the branch is not in
     it); with ``consumer`` the branch is not in it either. The two exclude each other.
+
+    All streams of the result have keys and values of the types of the stream that is split, as in Kafka Streams: a
+    branch that becomes a stream of other types is for ``consumer``, or to be taken out of the result first.
     """
 
     name: str | None = None
-    function: Callable[[KStream[K, V]], KStream[Any, Any] | None] | None = field(default=None, kw_only=True)
+    function: Callable[[KStream[K, V]], KStream[K, V] | None] | None = field(default=None, kw_only=True)
     consumer: Callable[[KStream[K, V]], None] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from pykstreams.core.types import Duration
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.kstream import KStream
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.options import Consumed, Materialized, consumed_of
+from pykstreams.dsl.options import Consumed, Materialized, consumed_of, expected
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stores.materialization import options_of, table_store
@@ -61,8 +61,7 @@ class StreamsBuilder:
     def __init__(self, config: StreamsConfig | Mapping[str, object] | None = None) -> None:
         self._config = StreamsConfig(config)
         self._graph = Graph()
-        self._topology = Topology(self._config)
-        self._built = False
+        self._topology: Topology | None = None
 
     @overload
     def stream(self, topics: Topics, consumed: Consumed[K, V] | None = None) -> KStream[K, V]: ...
@@ -235,7 +234,7 @@ class StreamsBuilder:
         none but this one may write it. It has no changelog but its topic.
         """
         valid_name(builder.name)
-        self._add_global(topic, consumed or Consumed(), supplier, GivenStore(builder))
+        self._add_global(topic, expected("consumed", consumed, Consumed) or Consumed(), supplier, GivenStore(builder))
         return self
 
     def _add_global(
@@ -257,15 +256,16 @@ class StreamsBuilder:
     def build(self, config: StreamsConfig | Mapping[str, object] | None = None) -> Topology:
         """Returns the topology; ``topology.optimization`` of the configuration given here is applied.
 
-        What is added to the builder afterwards is not part of it.
+        Nothing can be added to the builder afterwards (``TopologyError``); called again, it gives the same topology.
         """
-        if self._built:
+        if self._topology is not None:
             return self._topology
-        self._built = True
+        topology = Topology(self._config)
         optimize(self._graph, StreamsConfig(config).optimizations, self._merged_repartition)
         explicit_names = any(c.ensure_explicit_internal_resource_naming for c in (self._config, StreamsConfig(config)))
-        compile_graph(self._graph, self._topology, explicit_names=explicit_names)
-        return self._topology
+        compile_graph(self._graph, topology, explicit_names=explicit_names)
+        self._topology, self._graph.finished = topology, True
+        return topology
 
     def _merged_repartition(
         self, topic: str, key_serde: SerdeOrDefault, value_serde: SerdeOrDefault

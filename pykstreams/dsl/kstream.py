@@ -27,7 +27,16 @@ from pykstreams.dsl.inference import (
 from pykstreams.dsl.joins.stream_joins import JoinOptions, join_with_global_table, join_with_stream, join_with_table
 from pykstreams.dsl.joins.stream_table_join import OnExpiredHistory
 from pykstreams.dsl.ktable import KTable
-from pykstreams.dsl.options import Grouped, Joined, Materialized, Produced, Repartitioned, StreamJoined
+from pykstreams.dsl.options import (
+    Grouped,
+    Joined,
+    Materialized,
+    Produced,
+    Repartitioned,
+    StreamJoined,
+    expected,
+    unexpected,
+)
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.retry import Retry, retried
@@ -234,7 +243,8 @@ class KStream(Generic[K, V]):
         name: str | None = None,
     ) -> KStream[KR, VR]:
         """Maps each record to any number of pairs; a generator function will do. Marks for repartitioning."""
-        return self._rekeyed(self._tried("KSTREAM-FLATMAP-", name, FlatMap(mapper), retry), *pairs_serdes(mapper))
+        operator = FlatMap(mapper, all_or_nothing=retry is not None)
+        return self._rekeyed(self._tried("KSTREAM-FLATMAP-", name, operator, retry), *pairs_serdes(mapper))
 
     @overload
     def flat_map_values(
@@ -303,6 +313,10 @@ class KStream(Generic[K, V]):
 
     def merge(self, other: KStream[K, V], *, name: str | None = None) -> KStream[K, V]:
         """Puts the records of both streams into one, in no order between the two."""
+        if not isinstance(other, KStream):
+            topic = repr(other) if isinstance(other, str) else "..."
+            write = "table.to_stream()" if isinstance(other, KTable) else f"builder.stream({topic})"
+            raise unexpected("other", other, KStream, write)
         mine, theirs = self._place, other._place
         node = OperatorNode(mine.graph.namer.named(name, "KSTREAM-MERGE-"), PassThrough, merges=True)
         mine.graph.add(node, mine.node, theirs.node)
@@ -315,7 +329,7 @@ class KStream(Generic[K, V]):
 
         Creates ``<application.id>-<name>-repartition``; records without key are dropped.
         """
-        place, options = self._place, repartitioned or Repartitioned()
+        place, options = self._place, expected("repartitioned", repartitioned, Repartitioned) or Repartitioned()
         values = options.value_serde or place.value_serde
         node = repartition_node(
             place.graph,
@@ -338,7 +352,7 @@ class KStream(Generic[K, V]):
         """
         if not isinstance(topic, str):
             check_function("KStream.to", "topic", topic, "key, value, record context")
-        place, options = self._place, produced or Produced()
+        place, options = self._place, expected("produced", produced, Produced) or Produced()
         name = place.graph.namer.named(options.name, "KSTREAM-SINK-")
         keys, values = options.key_serde or place.key_serde, options.value_serde or place.value_serde
         node = StreamSinkNode(
@@ -400,7 +414,7 @@ class KStream(Generic[K, V]):
 
     def group_by_key(self, grouped: Grouped[K, V] | None = None) -> KGroupedStream[K, V]:
         """Groups the records by their key; repartitions if the key may have changed."""
-        options = grouped or Grouped(
+        options = expected("grouped", grouped, Grouped) or Grouped(
             key_serde=cast("Serde[K] | None", self._place.key_serde),  # or what stands for one around the default
             value_serde=cast("Serde[V] | None", self._place.value_serde),
         )
@@ -411,7 +425,8 @@ class KStream(Generic[K, V]):
         self, key_selector: KeyValueMapper[K, V, KR], grouped: Grouped[KR, V] | None = None
     ) -> KGroupedStream[KR, V]:
         """Groups the records by ``key_selector(key, value)``, through a repartition topic."""
-        options = grouped or Grouped(value_serde=cast("Serde[V] | None", self._place.value_serde))
+        options = expected("grouped", grouped, Grouped)
+        options = options or Grouped(value_serde=cast("Serde[V] | None", self._place.value_serde))
         step = Step(self._named("KSTREAM-KEY-SELECT-", options.name), SelectKey(key_selector))
         selected: KStream[KR, V] = self._rekeyed(step, key_serde(key_selector), self._place.value_serde)
         return KGroupedStream(selected._place, selected._grouped(options), KStream)
@@ -744,12 +759,15 @@ class KStream(Generic[K, V]):
     def _joined(
         self, other: object, options: JoinOptions[K, V, VO, KG, VR], *, left_outer: bool, right_outer: bool
     ) -> KStream[K, VR]:
+        mine, graph = self._place, self._place.graph
         if isinstance(other, KStream):
-            return KStream(join_with_stream(self._place, other._place, options, left=left_outer, right=right_outer))
+            return KStream(join_with_stream(mine, other._place, options, left=left_outer, right=right_outer))
         if isinstance(other, KTable):
-            return KStream(join_with_table(self._place, other._table, options, left=left_outer))
+            graph.check_own(other._table.place.node)
+            return KStream(join_with_table(mine, other._table, options, left=left_outer))
         if isinstance(other, GlobalKTable):
-            return KStream(join_with_global_table(self._place, other._view, options, left=left_outer))
+            graph.check_own(other._place.node)
+            return KStream(join_with_global_table(mine, other._view, options, left=left_outer))
         raise TypeError(f"the other side of a join is {other!r}; expected a KStream, a KTable or a GlobalKTable")
 
     def _named(self, prefix: str, name: str | None) -> str:

@@ -13,7 +13,7 @@ from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.inference import pair_serdes, passed_on, transformer_serde, value_serde
 from pykstreams.dsl.joins.one_to_many_join import ResultKeys, join_one_to_many
 from pykstreams.dsl.joins.table_join_options import TableJoinOptions, add_table_join
-from pykstreams.dsl.options import Grouped, Materialized, TableJoined
+from pykstreams.dsl.options import Grouped, Materialized, TableJoined, expected
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, named_table_store, options_of
 from pykstreams.dsl.stores.table_logic import DerivedTable
@@ -191,7 +191,7 @@ class KTable(Generic[K, V]):
 
         When a row changes its old pair is taken away from its group, and the new one added to its.
         """
-        options, (keys, values) = grouped or Grouped(), pair_serdes(selector)
+        options, (keys, values) = expected("grouped", grouped, Grouped) or Grouped(), pair_serdes(selector)
         place = self._table.place
         node = self._add(
             "KTABLE-SELECT-", options.name, lambda: TableRepartitionMap(selector, is_versioned(place.node))

@@ -30,7 +30,33 @@ V = TypeVar("V", default=Untold)
 KO = TypeVar("KO", default=Untold)
 VO = TypeVar("VO", default=Untold)
 
+Given = TypeVar("Given")
+
 _PARTITIONER = "topic, key, value, number of partitions"
+
+
+def expected(option: str, given: Given | None, kind: type[object], write: str | None = None) -> Given | None:
+    """Returns what was given for an option, or ``None``; ``TypeError`` for what is of another kind than expected.
+
+    :param write: what the error says to write; without it, that follows from what was given.
+    """
+    if given is None or isinstance(given, kind):
+        return given
+    raise unexpected(option, given, kind, write)
+
+
+def unexpected(option: str, given: object, kind: type[object], write: str | None = None) -> TypeError:
+    """The error for an option of another kind, which says what to write."""
+    if write is None:
+        write = f"{kind.__name__}({_example(given, kind)})"
+    return TypeError(f"{option} is {given!r}; expected a {kind.__name__}: {option}={write}")
+
+
+def _example(given: object, kind: type[object]) -> str:
+    fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
+    if isinstance(given, str) and "name" in fields:
+        return f"name={given!r}"
+    return "key_serde=..., value_serde=..." if "value_serde" in fields else "..."
 
 
 @dataclass(frozen=True)

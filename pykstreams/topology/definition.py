@@ -36,12 +36,21 @@ class SourceDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ProcessorDefinition:
-    """A processor; stores are connected to it later, so the list of their names grows."""
+    """A processor; stores are connected to it later, so the list of their names grows.
+
+    ``unwrapped`` is what a ``ProcessorWrapper`` got and made the supplier of.
+    """
 
     name: str
     predecessors: tuple[str, ...]
     supplier: Supplier
     connected: list[str] = field(default_factory=list)
+    unwrapped: Supplier | None = None
+
+    @property
+    def operator(self) -> Supplier:
+        """The supplier before any wrapper, which tells what the node does; that of a wrapper tells nothing."""
+        return self.supplier if self.unwrapped is None else self.unwrapped
 
     @property
     def stores(self) -> tuple[str, ...]:

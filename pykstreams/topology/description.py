@@ -264,7 +264,7 @@ class TopologyDescription:
             result["pattern"] = None if pattern is None else pattern.pattern
         elif isinstance(node, Processor):
             result["stores"] = sorted(node.stores)
-            facts = facts_of(definition.supplier) if isinstance(definition, ProcessorDefinition) else StepFacts()
+            facts = facts_of(definition.operator) if isinstance(definition, ProcessorDefinition) else StepFacts()
             result["functions"] = list(facts.functions)
             result["windows"] = facts.windows
             result["global_stores"] = [name for name in facts.tables if name in self._definition.global_stores]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import NodeNamer, changelog_of
 from pykstreams.core.timestamps import FailOnInvalidTimestamp
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
@@ -51,6 +52,7 @@ class GraphNode:
         self.joins_null_keys = False
         self.versioned = versioned
         self.priority = 0
+        self.graph: Graph | None = None
         self.parents: list[GraphNode] = []
         self.children: list[GraphNode] = []
 
@@ -368,10 +370,15 @@ def is_versioned(node: GraphNode) -> bool:
 
 
 class Graph:
-    """Everything that was said to one ``StreamsBuilder``."""
+    """Everything that was said to one ``StreamsBuilder``.
+
+    Once it is ``finished`` a topology has been made of it, and nothing can be added any more.
+    """
 
     def __init__(self) -> None:
         self.root = GraphNode("root")
+        self.root.graph = self
+        self.finished = False
         self.namer = NodeNamer()
         self.copartitioned: list[set[str]] = []
         self.implicit_names = ImplicitNames()
@@ -385,11 +392,29 @@ class Graph:
         self._next_priority = 0
 
     def add(self, node: GraphNode, *parents: GraphNode) -> None:
-        """Adds a node below its parents, each time with the next priority for being written."""
+        """Adds a node below its parents, each time with the next priority for being written.
+
+        ``TopologyError`` for parents that are in the graph of another builder, and for a graph that is finished.
+        """
+        if self.finished:
+            raise TopologyError(
+                f"{node.name} is added to a StreamsBuilder that has been built; the topology would be without it, so "
+                "call build() when all is said, or begin with a new StreamsBuilder"
+            )
+        self.check_own(*parents)
+        node.graph = self
         for parent in parents:
             parent.add_child(node)
             node.priority = self._next_priority
             self._next_priority += 1
+
+    def check_own(self, *nodes: GraphNode) -> None:
+        """``TopologyError`` for nodes that are in the graph of another builder."""
+        for node in nodes:
+            if node.graph is not self:
+                raise TopologyError(
+                    f"{node.name} belongs to another StreamsBuilder; make all that is put together with one builder"
+                )
 
     def note_serdes(self, processor: str, key: SerdeOrDefault, value: SerdeOrDefault) -> None:
         """Notes the serdes of what leaves a processor; the default, ``None``, says nothing new."""

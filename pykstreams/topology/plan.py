@@ -39,12 +39,21 @@ class SourceNode:
 
 @dataclass(frozen=True, slots=True)
 class ProcessorNode:
-    """Runs an operator, or a user's ``Processor`` (``supplier`` without ``build``); ``stores`` are those connected."""
+    """Runs an operator, or a user's ``Processor`` (``supplier`` without ``build``); ``stores`` are those connected.
+
+    ``unwrapped`` is what a ``ProcessorWrapper`` got and made the supplier of.
+    """
 
     name: str
     supplier: OperatorSupplier | AnyProcessorSupplier
     stores: tuple[str, ...]
     children: tuple[str, ...]
+    unwrapped: OperatorSupplier | AnyProcessorSupplier | None = None
+
+    @property
+    def operator(self) -> OperatorSupplier | AnyProcessorSupplier:
+        """The supplier before any wrapper, which tells what the node does; that of a wrapper tells nothing."""
+        return self.supplier if self.unwrapped is None else self.unwrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +120,7 @@ class SubtopologyPlan:
 
     def _any_operator(self, says: str) -> bool:
         return any(
-            isinstance(node, ProcessorNode) and getattr(node.supplier, says, False) for node in self.nodes.values()
+            isinstance(node, ProcessorNode) and getattr(node.operator, says, False) for node in self.nodes.values()
         )
 
     @property

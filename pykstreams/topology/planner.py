@@ -125,7 +125,8 @@ class _Planner:
         )
 
     def _processor(self, node: ProcessorDefinition) -> ProcessorNode:
-        return ProcessorNode(node.name, node.supplier, node.stores, tuple(self._children[node.name]))
+        children = tuple(self._children[node.name])
+        return ProcessorNode(node.name, node.supplier, node.stores, children, node.unwrapped)
 
     def _store(self, name: str) -> StoreBuilder[TaskStore]:
         if name not in self._stores:

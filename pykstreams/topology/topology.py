@@ -104,12 +104,13 @@ class Topology:
         self._check_parents(name, parent_names)
         _check_supplier(name, supplier)
         brought = () if hasattr(supplier, "build") else stores_of(supplier)  # the DSL adds those of its operators
+        unwrapped: Supplier | None = None
         if self._wrapper is not None:
-            given, supplier = supplier, wrapped(self._wrapper, name, supplier)
+            unwrapped, supplier = supplier, wrapped(self._wrapper, name, supplier)
             _check_supplier(name, supplier)
-            known = {builder.name for builder in _stores_of(given)}
+            known = {builder.name for builder in _stores_of(unwrapped)}
             brought += tuple(builder for builder in _stores_of(supplier) if builder.name not in known)
-        self._definition.add(ProcessorDefinition(name, parent_names, supplier))
+        self._definition.add(ProcessorDefinition(name, parent_names, supplier, unwrapped=unwrapped))
         for builder in brought:
             self.add_state_store(builder, name)
         return self

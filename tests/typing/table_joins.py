@@ -69,8 +69,21 @@ class Aged(ValueTransformerWithKey[str, int, str]):
         return f"{key}: {value} at {self.context.timestamp}"
 
 
+class Halved(ValueTransformerWithKey[str, int, int]):
+    """Rows that are missing or become nothing are null on both sides."""
+
+    def transform(self, key: str, value: int | None) -> int | None:
+        return None if value is None else value // 2 or None
+
+
+class NeverMissing(ValueTransformerWithKey[str, int, int]):
+    def transform(self, key: str, value: int) -> int:  # type: ignore[override]
+        return value
+
+
 def transformed(amounts: KTable[str, int]) -> None:
     assert_type(amounts.transform_values(Aged), KTable[str, str])
+    assert_type(amounts.transform_values(Halved), KTable[str, int])
     assert_type(amounts.transform_values(Aged, "ages", materialized="aged", name="ageing"), KTable[str, str])
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import Enum
 from typing import ClassVar
 
@@ -17,7 +18,7 @@ from pykstreams.core.names import valid_name
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Duration, duration_ms
 from pykstreams.dsl.aggregations.idle_windows import idle_ms_of
-from pykstreams.dsl.options import Options
+from pykstreams.dsl.options import Options, expected, unexpected
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.table_logic import TableLogic
 from pykstreams.dsl.table import Table
@@ -27,6 +28,7 @@ from pykstreams.topology.graph import GraphNode, OperatorNode, is_versioned
 from pykstreams.topology.stores import GivenStore, StoreFactory
 
 _PREFIX = "KTABLE-SUPPRESS-"
+_NO_LIMITS = "BufferConfig.UNBOUNDED"
 
 
 class BufferFullStrategy(Enum):
@@ -92,6 +94,7 @@ class Suppressed(Options):
         With ``idle`` windows go on to close by the wall clock, here and in the aggregations above, once the task has
         had no input for so long (docs/guides/idle-input.md; beyond Kafka Streams).
         """
+        expected("buffer", buffer, BufferConfig, _NO_LIMITS)
         if not buffer.is_strict:
             raise ValueError(
                 f"{buffer!r} would let results go on before their window closes; leave its limits away, or give it "
@@ -107,6 +110,7 @@ class Suppressed(Options):
 
         With ``idle`` that time goes on by the wall clock once the task has had no input for so long.
         """
+        expected("buffer", buffer, BufferConfig, _NO_LIMITS)
         limit = duration_ms(time_limit, "time limit of a suppression")
         return cls(buffer=buffer, time_limit_ms=limit, name=_checked(name), idle_ms=idle_ms_of(idle))
 
@@ -136,6 +140,10 @@ class SuppressedTable(TableLogic):
 
 def suppress(table: Table, suppressed: Suppressed) -> Table:
     """Adds a suppression behind a table."""
+    if not isinstance(suppressed, Suppressed):
+        by_time = isinstance(suppressed, timedelta | int)
+        until = f"until_time_limit({suppressed!r}, {_NO_LIMITS})" if by_time else f"until_window_closes({_NO_LIMITS})"
+        raise unexpected("suppressed", suppressed, Suppressed, f"Suppressed.{until}")
     place = table.place
     if is_versioned(place.node):
         raise TopologyError(

@@ -18,7 +18,7 @@ from pykstreams.dsl.inference import value_serde
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import combined_serde
 from pykstreams.dsl.joins.table_placement import check_referred_placement
-from pykstreams.dsl.options import Materialized, TableJoined
+from pykstreams.dsl.options import Materialized, TableJoined, expected
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import options_of, table_params, table_store
 from pykstreams.dsl.stores.table_logic import SourceTable
@@ -156,7 +156,7 @@ class ForeignKey(Generic[K, V, KO]):
                     f"{given} is for joins on a foreign key; give foreign_key_extractor, too, or leave it out"
                 )
             return None
-        options: TableJoined[K, KO] = joined or TableJoined()
+        options: TableJoined[K, KO] = expected("table_joined", joined, TableJoined) or TableJoined()
         if name is not None:
             if options.name not in (None, name):
                 raise ValueError(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KR, VR, K, KeyValueMapper, V
 from pykstreams.dsl.joins.stream_table_join import VO, OnExpiredHistory, join_stream_with_table
-from pykstreams.dsl.options import Joined, Repartitioned
+from pykstreams.dsl.options import Joined, Repartitioned, expected
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.table import Table
@@ -36,8 +36,8 @@ def join_stream_by_foreign_key(
 
     Nodes are named like those of ``select_key``, a join, ``select_key`` and ``repartition``.
     """
-    there: Joined[KR, V, VO] = joined or Joined()
-    back: Repartitioned[K, VR] = repartitioned or Repartitioned()
+    there: Joined[KR, V, VO] = expected("joined", joined, Joined) or Joined()
+    back: Repartitioned[K, VR] = expected("repartitioned", repartitioned, Repartitioned) or Repartitioned()
     graph = stream.graph
     selecting = graph.namer.node("KSTREAM-KEY-SELECT-")
     own_keys = OwnKeys(stream.key_serde, there.name or selecting)

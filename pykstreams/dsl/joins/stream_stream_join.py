@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Generic, TypeVar
 
 from pykstreams.core.config import StreamsConfig
@@ -16,7 +17,7 @@ from pykstreams.core.names import NodeNamer, valid_name
 from pykstreams.core.types import K, V, duration_ms, total_ms
 from pykstreams.core.windows import EmitStrategy, JoinWindows
 from pykstreams.dsl.inference import passed_on, value_serde
-from pykstreams.dsl.options import StreamJoined
+from pykstreams.dsl.options import StreamJoined, expected
 from pykstreams.dsl.place import Place, common_placement
 from pykstreams.dsl.repartitioning import repartitioned_for_join
 from pykstreams.processors import KeepForJoin, PassThrough, StreamSelfJoin, StreamStreamJoin
@@ -162,7 +163,9 @@ def join_streams(
     The topics of both sides must have equal partition counts. Records of an outer side have a result also where they
     find no partner.
     """
-    options = _with_types(joined or StreamJoined(), this, other)
+    inside = repr(windows) if isinstance(windows, timedelta | int) else "timedelta(minutes=5)"
+    expected("windows", windows, JoinWindows, f"JoinWindows({inside})")
+    options = _with_types(expected("stream_joined", joined, StreamJoined) or StreamJoined(), this, other)
     if options.idle is not None and not left_outer:
         raise ValueError("idle is for left and outer joins: an inner join holds no result back; leave it away")
     graph, name = this.graph, options.name

@@ -9,7 +9,7 @@ from pykstreams.core.errors import TopologyError
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KR, Duration, K, KeyValueMapper, V, duration_ms
 from pykstreams.dsl.inference import value_serde
-from pykstreams.dsl.options import Joined
+from pykstreams.dsl.options import Joined, expected
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartitioned_for_join
 from pykstreams.dsl.table import Table
@@ -44,7 +44,7 @@ def join_stream_with_table(
     The topics of both must have equal partition counts (``KStreamImpl.doStreamTableJoin``, 4.3.1). What runs is
     ``around`` the operator of the join.
     """
-    options = joined or Joined()
+    options = expected("joined", joined, Joined) or Joined()
     stream = repartitioned_for_join(stream, options.name, options.key_serde, options.value_serde, table.place.placement)
     graph = stream.graph
     sources = stream.sources | table.place.sources

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import K, V
-from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.options import Materialized, expected
 from pykstreams.dsl.stores.time_to_live import Expiry, expiry_of, refuse_time_to_live
 from pykstreams.processors import RowsOfRecords
 from pykstreams.serdes.combined_key import prefix_width
@@ -128,10 +128,12 @@ def store_format(config: StreamsConfig) -> DslStoreFormat:
 
 
 def options_of(materialized: Materialized[K, V] | str | None) -> Materialized[K, V]:
-    """Reads what a user gave: options, or just the name of the store."""
+    """Reads what a user gave: options, or just the name of the store; ``TypeError`` for anything else."""
     if isinstance(materialized, str):
         return Materialized(materialized)
-    return Materialized() if materialized is None else materialized
+    inside = "supplier" if isinstance(materialized, StoreSupplier) else "key_serde=..., value_serde=..."
+    write = f"Materialized({inside}), or the name of a store"
+    return expected("materialized", materialized, Materialized, write) or Materialized()
 
 
 def named_table_store(

@@ -72,7 +72,7 @@ def _readers(part: SubtopologyPlan, source: SourceNode) -> Iterator[str]:
 
 
 def _keeps_by_key(node: ProcessorNode) -> bool:
-    return hasattr(node.supplier, "build") and not isinstance(node.supplier, _OWN_AFFAIR)
+    return hasattr(node.operator, "build") and not isinstance(node.operator, _OWN_AFFAIR)
 
 
 def _met_by(part: SubtopologyPlan, topic: str) -> set[str]:

@@ -44,7 +44,7 @@ def compile_plan(
         sink = sinks.get(node.children[0]) if len(node.children) == 1 else None
         children = {child: built[child] for child in node.children}
         forward = fan_out([built[child] for child in node.children])  # a child that names a parent twice is there twice
-        if not (task.failures.only_fails or (isinstance(node, ProcessorNode) and forwards_input(node.supplier))):
+        if not (task.failures.only_fails or (isinstance(node, ProcessorNode) and forwards_input(node.operator))):
             forward = task.current.scoped(forward)
         if isinstance(node, SourceNode):
             for observer in reversed(observers):
@@ -54,7 +54,7 @@ def compile_plan(
             built[name] = _processor(
                 node, task, forward, children, sink, guard=name in guarded, below_source=name in below_sources
             )
-            if forwards_new_values(node.supplier):
+            if forwards_new_values(node.supplier):  # not those that a wrapper may stand behind
                 sinks[name] = sink
             for observer in () if node.children else reversed(observers):
                 built[name] = observer.at_end(name, built[name])

@@ -240,15 +240,22 @@ class Sink:
         current, fail = self.current, self.fail
         senders: dict[str, Forward] = {}
 
+        def open_sender(topic: object) -> Forward:
+            if not isinstance(topic, str):
+                raise TypeError(f"topic extractor {extractor!r} gave {topic!r}; expected a topic name")
+            sender = senders[topic] = self.to_topic(topic, partitioner)
+            return sender
+
         def send(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 context = current.context
                 topic = extractor(key, value, _as_seen(context, timestamp, headers))
-                sender = senders.get(topic)
+                try:
+                    sender = senders.get(topic)
+                except TypeError:  # it has no hash, and is no text
+                    sender = None
                 if sender is None:
-                    if not isinstance(topic, str):
-                        raise TypeError(f"topic extractor {extractor!r} gave {topic!r}; expected a topic name")
-                    sender = senders[topic] = self.to_topic(topic, partitioner)
+                    sender = open_sender(topic)
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
                 return
@@ -269,11 +276,18 @@ class Sink:
                 write(key, value, timestamp, headers, ANY_PARTITION)
             elif isinstance(chosen, int):
                 write(key, value, timestamp, headers, checked(chosen, topic, count, partitioner))
-            elif chosen:
-                for partition in _in_order(cast("Collection[int]", chosen)):
-                    write(key, value, timestamp, headers, checked(partition, topic, count, partitioner))
             else:
-                drop(f"the partitioner chose no partition of topic {topic!r}")
+                try:
+                    partitions = _in_order(cast("Collection[int]", chosen))
+                except TypeError as error:
+                    raise TypeError(
+                        f"partitioner {partitioner!r} chose {chosen!r} for topic {topic!r}; expected a number from 0 "
+                        f"to {count - 1}, several of them, or None"
+                    ) from error
+                if not partitions:
+                    drop(f"the partitioner chose no partition of topic {topic!r}")
+                for partition in partitions:
+                    write(key, value, timestamp, headers, checked(partition, topic, count, partitioner))
 
         def send(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:

@@ -81,7 +81,7 @@ def _feeds_table(part: SubtopologyPlan, topic: str) -> bool:
     """Whether a topic is read as a table, whose rows cannot be repartitioned."""
     readers = (source for source in part.sources if topic in source.topics)
     children = (part.nodes[child] for source in readers for child in source.children)
-    operators = (node.supplier for node in children if isinstance(node, ProcessorNode))
+    operators = (node.operator for node in children if isinstance(node, ProcessorNode))
     return any(
         isinstance(operator.table if isinstance(operator, ExpiringTable) else operator, TableSource)
         for operator in operators

@@ -20,14 +20,14 @@ class _JoinBounds(Protocol):
 def windows_of_store(part: SubtopologyPlan, store: str) -> str | None:
     """Returns the definition of the windows of a store as text, ``None`` where no operator says it."""
     connected = (
-        node.supplier for node in part.nodes.values() if isinstance(node, ProcessorNode) if store in node.stores
+        node.operator for node in part.nodes.values() if isinstance(node, ProcessorNode) if store in node.stores
     )
-    for supplier in connected:
-        windows = getattr(supplier, "windows", None)
-        if isinstance(windows, _KINDS) and getattr(supplier, "store", None) == store:
+    for operator in connected:
+        windows = getattr(operator, "windows", None)
+        if isinstance(windows, _KINDS) and getattr(operator, "store", None) == store:
             return _definition(windows)
-        if hasattr(supplier, "before_ms") and hasattr(supplier, "after_ms"):
-            bounds = cast("_JoinBounds", supplier)
+        if hasattr(operator, "before_ms") and hasattr(operator, "after_ms"):
+            bounds = cast("_JoinBounds", operator)
             return f"JoinWindows(before_ms={bounds.before_ms}, after_ms={bounds.after_ms})"
     return None
 

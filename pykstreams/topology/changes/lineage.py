@@ -18,7 +18,7 @@ def topics_of_store(part: SubtopologyPlan, store: str) -> tuple[str, ...]:
     Operators that keep their rows in it count; where none says so, all that are connected to it do.
     """
     connected = [node for node in part.nodes.values() if isinstance(node, ProcessorNode) and store in node.stores]
-    writers = [node for node in connected if getattr(node.supplier, "store", None) == store]
+    writers = [node for node in connected if getattr(node.operator, "store", None) == store]
     return _above(part, (node.name for node in writers or connected))
 
 

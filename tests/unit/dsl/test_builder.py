@@ -9,6 +9,7 @@ from pykstreams import (
     Branched,
     Consumed,
     Grouped,
+    JoinWindows,
     KStream,
     Materialized,
     Named,
@@ -25,6 +26,10 @@ from pykstreams.errors import ConfigError, StreamsError, TopologyError
 from pykstreams.state import StoreBuilder
 
 CONFIG = StreamsConfig({"application.id": "app"})
+
+
+def both(one: object, other: object) -> str:
+    return f"{one}{other}"
 
 
 def stores_of(builder: StreamsBuilder) -> set[str]:
@@ -218,6 +223,76 @@ def test_building_twice_gives_the_same_topology() -> None:
     builder.stream("in").to("out")
 
     assert builder.build() is builder.build()
+
+
+@pytest.mark.parametrize(
+    ("add", "named"),
+    [
+        (lambda builder, stream: stream.filter(lambda key, value: True), "KSTREAM-FILTER-"),
+        (lambda builder, stream: stream.to("late"), "KSTREAM-SINK-"),
+        (lambda builder, stream: stream.group_by_key().count(), "KSTREAM-AGGREGATE-"),
+        (lambda builder, stream: builder.table("late"), "KTABLE-SOURCE-"),
+        (lambda builder, stream: builder.global_table("late"), "KTABLE-SOURCE-"),
+        (
+            lambda builder, stream: builder.add_state_store(
+                Stores.key_value_store_builder(Stores.in_memory_key_value_store("late"))
+            ),
+            "late",
+        ),
+    ],
+)
+def test_what_is_added_to_a_builder_that_has_been_built_is_refused(
+    add: Callable[[StreamsBuilder, KStream[Any, Any]], object], named: str
+) -> None:
+    """It would be in no topology: the one that was built has its steps already."""
+    builder = StreamsBuilder()
+    stream = builder.stream("in", str, str)
+    stream.to("out")
+    topology = builder.build()
+
+    with pytest.raises(TopologyError, match=rf"{named}\w* is added to a StreamsBuilder that has been built; .* build"):
+        add(builder, stream)
+    assert builder.build() is topology
+
+
+def test_topology_that_was_refused_is_refused_again() -> None:
+    builder = StreamsBuilder()
+    builder.stream(["a", "b"]).to("out")
+    builder.stream(["b", "c"]).to("out")
+
+    for _ in range(2):
+        with pytest.raises(TopologyError, match="read overlapping but not equal topics"):
+            builder.build()
+
+
+ONE_BUILDER = r" belongs to another StreamsBuilder; make all that is put together with one builder"
+
+
+@pytest.mark.parametrize(
+    "together",
+    [
+        lambda mine, theirs: mine.stream("a").merge(theirs.stream("b")),
+        lambda mine, theirs: mine.stream("a").join(theirs.stream("b"), both, windows=JoinWindows(5)),
+        lambda mine, theirs: mine.stream("a").left_join(theirs.table("b"), both),
+        lambda mine, theirs: mine.stream("a").join(theirs.table("b"), both, key_selector=both),
+        lambda mine, theirs: mine.stream("a").join(theirs.global_table("b"), both, key_selector=both),
+        lambda mine, theirs: mine.table("a").outer_join(theirs.table("b"), both),
+        lambda mine, theirs: mine.table("a").join(theirs.table("b"), both, foreign_key_extractor=str),
+        lambda mine, theirs: mine.table("a").one_to_many_join(theirs.table("b"), both, key_extractor=str),
+        lambda mine, theirs: (
+            mine.stream("a")
+            .group_by_key()
+            .cogroup(lambda key, value, total: total)
+            .cogroup(theirs.stream("b").group_by_key(), lambda key, value, total: total)
+            .aggregate(str)
+        ),
+    ],
+)
+def test_streams_and_tables_of_two_builders_are_not_put_together(
+    together: Callable[[StreamsBuilder, StreamsBuilder], object],
+) -> None:
+    with pytest.raises(TopologyError, match=ONE_BUILDER):
+        together(StreamsBuilder(), StreamsBuilder())
 
 
 def test_stores_that_a_supplier_makes_anew_at_each_call_are_added_once() -> None:

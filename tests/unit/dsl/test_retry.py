@@ -336,3 +336,16 @@ def test_what_is_no_retry_is_refused() -> None:
     stream: KStream[Any, Any] = StreamsBuilder().stream("in")
     with pytest.raises(TypeError, match="retry is 3; expected a Retry"):
         stream.map_values(str, retry=3)  # type: ignore[call-overload]
+
+
+def test_pairs_before_an_entry_that_is_no_pair_are_not_sent_with_each_attempt() -> None:
+    def pairs(key: str, value: str) -> Any:
+        return [(key, value), None]
+
+    app = Application(lambda stream: stream.flat_map(pairs, retry=SECONDS), GO_ON)
+    app.input.pipe_input("a", "1")
+    for seconds in (1, 2, 4, 8):
+        app.wait(seconds)
+
+    assert app.output.is_empty
+    assert len(app.dead.read_records()) == 1

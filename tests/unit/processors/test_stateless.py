@@ -135,6 +135,16 @@ def test_flat_map_reports_an_entry_that_is_no_pair() -> None:
     assert context.forwarded == [("a", 1, 5, HEADERS)]
 
 
+def test_flat_map_that_is_tried_again_forwards_nothing_where_an_entry_is_no_pair() -> None:
+    flat_map: FlatMap[Any, Any] = FlatMap(lambda key, value: [(key, 1), value], all_or_nothing=True)
+    context = run(flat_map, ("a", None), ("b", ["c", 2]))
+
+    ((error, *record),) = context.failed
+    assert "returned None; expected a pair (key, value)" in str(error)
+    assert record == ["a", None, 5, HEADERS]
+    assert context.forwarded == [("b", 1, 6, HEADERS), ("c", 2, 6, HEADERS)]
+
+
 def test_flat_map_values_keeps_the_key() -> None:
     context = run(FlatMapValues(str.split), ("a", "x y"), ("b", ""))
 

@@ -9,20 +9,27 @@ from typing import Any
 import pytest
 
 from pykstreams import (
+    ErrorHandlerContext,
+    ErrorHandlerResponse,
     FixedKeyProcessor,
     Joined,
+    JoinWindows,
     KStream,
     KTable,
+    ProcessingExceptionHandler,
     Processor,
     ProcessorWrapper,
     Serdes,
     Stores,
     StreamsBuilder,
+    StreamsConfig,
     TimeWindows,
     Topology,
 )
 from pykstreams.errors import StreamsError, TopologyError
+from pykstreams.runtime.key_places.keyed_inputs import keyed_inputs
 from pykstreams.testing import TopologyTestDriver
+from pykstreams.topology.changes.shape import shape_of
 from tests.unit.user_processors import Forward, ForwardValue
 
 TEXT = Serdes.string()
@@ -223,3 +230,94 @@ def test_nothing_goes_into_a_topic_past_a_wrapper() -> None:
     assert values == [b"xX", b"xY"]
     answering = {"join-subscription-join-foreign", "join-foreign-join-subscription", "join-result", "stream"}
     assert answering <= set(wrapper.seen)
+
+
+class PassesThrough(ProcessorWrapper):
+    """Gives another supplier of the same processors."""
+
+    def wrap_processor_supplier(self, name: str, supplier: Any) -> Any:
+        return lambda: supplier()
+
+    def wrap_fixed_key_processor_supplier(self, name: str, supplier: Any) -> Any:
+        return lambda: supplier()
+
+
+def by_foreign_key(builder: StreamsBuilder) -> None:
+    orders: KTable[str, str] = builder.table("orders")
+    customers: KTable[str, str] = builder.table("customers")
+    joined = orders.join(customers, lambda order, customer: order + customer, foreign_key_extractor=lambda order: order)
+    joined.to_stream().to("out")
+
+
+def waiting(builder: StreamsBuilder) -> None:
+    left: KStream[str, str] = builder.stream("left")
+    right: KStream[str, str] = builder.stream("right")
+    left.left_join(right, lambda one, other: f"{one}{other}", windows=JoinWindows(1000)).to("out")
+
+
+def counted(builder: StreamsBuilder) -> None:
+    stream: KStream[str, str] = builder.stream("in")
+    stream.group_by_key().windowed_by(TimeWindows(10)).count(materialized="counts")
+
+
+def built(build: Callable[[StreamsBuilder], None], wrapper: ProcessorWrapper | None) -> Topology:
+    builder = StreamsBuilder(settings(wrapper))
+    build(builder)
+    return builder.build(settings(wrapper))
+
+
+@pytest.mark.parametrize("caching", [0, 10_000])
+def test_foreign_key_join_answers_behind_a_wrapper(caching: int) -> None:
+    config = {**settings(PassesThrough()), "statestore.cache.max.bytes": caching}
+    with TopologyTestDriver(built(by_foreign_key, PassesThrough()), config) as driver:
+        driver.create_input_topic("customers", TEXT, TEXT).pipe_input("ann", "Ann", 1)
+        driver.create_input_topic("orders", TEXT, TEXT).pipe_input("o1", "ann", 2)
+
+        assert driver.create_output_topic("out", TEXT, TEXT).read_key_values() == [("o1", "annAnn")]
+
+
+@pytest.mark.parametrize("wrapper", [None, PassesThrough()], ids=["plain", "wrapped"])
+@pytest.mark.parametrize(
+    ("build", "takes_back", "reads_messages"), [(waiting, True, False), (by_foreign_key, False, True)]
+)
+def test_plan_knows_what_operators_do_behind_a_wrapper(
+    build: Callable[[StreamsBuilder], None], takes_back: bool, reads_messages: bool, wrapper: ProcessorWrapper | None
+) -> None:
+    parts = built(build, wrapper).plan(StreamsConfig(settings(None))).subtopologies
+
+    assert takes_back == any(part.takes_back for part in parts)
+    assert reads_messages == any(part.reads_messages for part in parts)
+
+
+class NotesRawKeys(ProcessingExceptionHandler):
+    def __init__(self) -> None:
+        self.keys: list[bytes | None] = []
+
+    def handle_error(self, context: ErrorHandlerContext, record: object, exception: Exception) -> ErrorHandlerResponse:
+        self.keys.append(context.source_raw_key)
+        return ErrorHandlerResponse.resume()
+
+
+@pytest.mark.parametrize("wrapper", [None, PassesThrough()], ids=["plain", "wrapped"])
+def test_record_that_was_sent_as_it_came_is_let_go_behind_a_wrapper(wrapper: ProcessorWrapper | None) -> None:
+    handler = NotesRawKeys()
+    config = {**settings(wrapper), "processing.exception.handler": handler}
+    builder = StreamsBuilder(config)
+    stream: KStream[str, str] = builder.stream("in")
+    stream.split(name="by-").default_branch("all")["by-all"].to("out")
+    stream.map_values(int)
+    with TopologyTestDriver(builder.build(config), config) as driver:
+        driver.create_input_topic("in", TEXT, TEXT).pipe_input("k", "no number", 1)
+
+    assert handler.keys == [None]
+
+
+@pytest.mark.parametrize("build", [waiting, by_foreign_key, counted, script])
+def test_topology_is_described_behind_a_wrapper_as_without(build: Callable[[StreamsBuilder], None]) -> None:
+    plain, behind = built(build, None), built(build, PassesThrough())
+    config = StreamsConfig(settings(None))
+
+    assert behind.describe().to_dict() == plain.describe().to_dict()
+    assert shape_of(behind.plan(config), config) == shape_of(plain.plan(config), config)
+    counts = {topic: 2 for part in plain.plan(config).subtopologies for topic in part.source_topics}
+    assert keyed_inputs(behind.plan(config), counts) == keyed_inputs(plain.plan(config), counts)

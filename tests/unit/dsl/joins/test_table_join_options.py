@@ -184,7 +184,7 @@ def test_unequal_numbers_of_partitions_are_refused_with_both_topics() -> None:
 class Counting(ValueTransformerWithKey[str, str, str]):
     """Numbers the changes of each key in a store."""
 
-    def transform(self, key: str, value: str) -> str:
+    def transform(self, key: str, value: str | None) -> str:
         store = self.context.get_state_store("seen")
         number = store.get(key, 0) + 1
         store.put(key, number)

@@ -103,6 +103,21 @@ def test_change_without_key_is_dropped() -> None:
     assert context.forwarded == []
 
 
+@pytest.mark.parametrize("other_is_optional", [False, True])
+@pytest.mark.parametrize("this_is_optional", [False, True])
+def test_change_of_a_versioned_table_that_is_out_of_order_is_dropped(
+    this_is_optional: bool, other_is_optional: bool
+) -> None:
+    context = FakeOperatorContext(s=store_with(a=("y", 3)))
+    operator: TableTableJoin[str, str, str, str] = TableTableJoin(
+        StoredView("s"), join, this_is_optional, other_is_optional, versioned=True
+    )
+    context.start(operator)("a", ("x", None, False), 2, ())
+
+    assert context.dropped == ["a change to join is older than the newest of its row"]
+    assert context.forwarded == []
+
+
 def test_error_of_the_joiner_is_handed_over_with_the_change() -> None:
     context = FakeOperatorContext(s=store_with(a=("y", 3)))
     context.start(TableTableJoin(StoredView("s"), fail, False, False))("a", ("x", None, True), 5, HEADERS)

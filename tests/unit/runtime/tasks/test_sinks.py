@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -65,6 +66,15 @@ def test_a_partitioner_that_chooses_nonsense_is_an_error_of_the_sink(chosen: obj
         bench.feed(message("in", 0, "v", 5))
 
 
+@pytest.mark.parametrize("chosen", [2.0, 0.0, object, [[1]], {2.5, "x"}])
+def test_a_partitioner_that_chooses_no_partitions_at_all_is_told_what_to_choose(chosen: object) -> None:
+    bench = to(partitioner=lambda *args: chosen)
+
+    said = f"chose {chosen!r} for topic 'out'; expected a number from 0 to 3, several of them, or None"
+    with pytest.raises(ProcessingError, match=re.escape(said)):
+        bench.feed(message("in", 0, "v", 5))
+
+
 def test_the_topic_may_be_chosen_per_record_from_the_context() -> None:
     seen = []
 
@@ -80,10 +90,12 @@ def test_the_topic_may_be_chosen_per_record_from_the_context() -> None:
     assert seen[0] == ("in", 0, 4, 5, [("h", b"x")], None, None)
 
 
-def test_a_topic_that_is_no_text_is_an_error_of_the_sink() -> None:
-    bench = to(lambda key, value, context: 5)
+@pytest.mark.parametrize("chosen", [5, None, ["a"]])
+def test_a_topic_that_is_no_text_is_an_error_of_the_sink(chosen: object) -> None:
+    bench = to(lambda key, value, context: chosen)
 
-    with pytest.raises(ProcessingError, match=r"SINK failed at .* gave 5; expected a topic name"):
+    said = rf"SINK failed at .* gave {re.escape(repr(chosen))}; expected a topic name"
+    with pytest.raises(ProcessingError, match=said):
         bench.feed(message("in", 0, "v", 5))
 
 

@@ -1,0 +1,195 @@
+"""Options of another kind are refused where they are given, with what to write instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pykstreams import (
+    BufferConfig,
+    Consumed,
+    JoinWindows,
+    KStream,
+    KTable,
+    Processor,
+    Serdes,
+    Stores,
+    StreamJoined,
+    StreamsBuilder,
+    Suppressed,
+    TimeWindows,
+)
+
+SECOND = timedelta(seconds=1)
+TEXT: Any = Serdes.string()
+
+
+def key(key: Any, value: Any) -> Any:
+    return key
+
+
+def both(value: Any, other: Any) -> Any:
+    return value
+
+
+class Script:
+    def __init__(self) -> None:
+        self.builder = StreamsBuilder()
+
+    @property
+    def stream(self) -> KStream[Any, Any]:
+        return self.builder.stream("in")
+
+    @property
+    def other(self) -> KStream[Any, Any]:
+        return self.builder.stream("other")
+
+    @property
+    def table(self) -> KTable[Any, Any]:
+        return self.builder.table("table")
+
+    @property
+    def referred(self) -> KTable[Any, Any]:
+        return self.builder.table("referred")
+
+
+Step = Callable[[Script, Any], object]
+
+STEPS: dict[str, tuple[Step, Any, str]] = {
+    "to, serde": (
+        lambda s, given: s.stream.to("out", given),
+        TEXT,
+        "produced is {given!r}; expected a Produced: produced=Produced(key_serde=..., value_serde=...)",
+    ),
+    "to, type": (
+        lambda s, given: s.stream.to("out", given),
+        str,
+        "produced is {given!r}; expected a Produced: produced=Produced(key_serde=..., value_serde=...)",
+    ),
+    "group_by_key": (
+        lambda s, given: s.stream.group_by_key(given),
+        "g",
+        "grouped is 'g'; expected a Grouped: grouped=Grouped(name='g')",
+    ),
+    "group_by": (
+        lambda s, given: s.stream.group_by(key, given),
+        "g",
+        "grouped is 'g'; expected a Grouped: grouped=Grouped(name='g')",
+    ),
+    "group_by of a table": (
+        lambda s, given: s.table.group_by(key, given),
+        "g",
+        "grouped is 'g'; expected a Grouped: grouped=Grouped(name='g')",
+    ),
+    "repartition": (
+        lambda s, given: s.stream.repartition(given),
+        "r",
+        "repartitioned is 'r'; expected a Repartitioned: repartitioned=Repartitioned(name='r')",
+    ),
+    "windows, duration": (
+        lambda s, given: s.stream.join(s.other, both, windows=given),
+        SECOND,
+        "windows is {given!r}; expected a JoinWindows: windows=JoinWindows({given!r})",
+    ),
+    "windows, TimeWindows": (
+        lambda s, given: s.stream.outer_join(s.other, both, windows=given),
+        TimeWindows(SECOND),
+        "windows is {given!r}; expected a JoinWindows: windows=JoinWindows(timedelta(minutes=5))",
+    ),
+    "stream_joined": (
+        lambda s, given: s.stream.left_join(s.other, both, windows=JoinWindows(1), stream_joined=given),
+        "j",
+        "stream_joined is 'j'; expected a StreamJoined: stream_joined=StreamJoined(name='j')",
+    ),
+    "joined, name": (
+        lambda s, given: s.stream.join(s.table, both, joined=given),
+        "j",
+        "joined is 'j'; expected a Joined: joined=Joined(name='j')",
+    ),
+    "joined, StreamJoined": (
+        lambda s, given: s.stream.join(s.table, both, joined=given),
+        StreamJoined[Any, Any, Any](name="j"),
+        "joined is {given!r}; expected a Joined: joined=Joined(key_serde=..., value_serde=...)",
+    ),
+    "joined by a foreign key": (
+        lambda s, given: s.stream.join(s.table, both, key_selector=key, joined=given),
+        "j",
+        "joined is 'j'; expected a Joined: joined=Joined(name='j')",
+    ),
+    "results of a foreign-key join": (
+        lambda s, given: s.stream.join(s.table, both, key_selector=key, repartitioned=given),
+        "back",
+        "repartitioned is 'back'; expected a Repartitioned: repartitioned=Repartitioned(name='back')",
+    ),
+    "table_joined": (
+        lambda s, given: s.table.join(s.referred, both, foreign_key_extractor=str, table_joined=given),
+        "x",
+        "table_joined is 'x'; expected a TableJoined: table_joined=TableJoined(name='x')",
+    ),
+    "suppress, duration": (
+        lambda s, given: s.table.suppress(given),
+        SECOND,
+        "suppressed is {given!r}; expected a Suppressed: "
+        "suppressed=Suppressed.until_time_limit({given!r}, BufferConfig.UNBOUNDED)",
+    ),
+    "suppress, buffer": (
+        lambda s, given: s.table.suppress(given),
+        BufferConfig.UNBOUNDED,
+        "suppressed is {given!r}; expected a Suppressed: "
+        "suppressed=Suppressed.until_window_closes(BufferConfig.UNBOUNDED)",
+    ),
+    "suppress, nothing": (
+        lambda s, given: s.table.suppress(given),
+        None,
+        "suppressed is None; expected a Suppressed: suppressed=Suppressed.until_window_closes(BufferConfig.UNBOUNDED)",
+    ),
+    "until_window_closes": (
+        lambda s, given: Suppressed.until_window_closes(given),
+        SECOND,
+        "buffer is {given!r}; expected a BufferConfig: buffer=BufferConfig.UNBOUNDED",
+    ),
+    "until_time_limit": (
+        lambda s, given: Suppressed.until_time_limit(SECOND, given),
+        1000,
+        "buffer is 1000; expected a BufferConfig: buffer=BufferConfig.UNBOUNDED",
+    ),
+    "materialized, serde": (
+        lambda s, given: s.stream.group_by_key().count(materialized=given),
+        TEXT,
+        "materialized is {given!r}; expected a Materialized: materialized=Materialized(key_serde=..., "
+        "value_serde=...), or the name of a store",
+    ),
+    "materialized, supplier": (
+        lambda s, given: s.builder.table("topic", materialized=given),
+        Stores.in_memory_key_value_store("kept"),
+        "materialized is {given!r}; expected a Materialized: materialized=Materialized(supplier), or the name of a "
+        "store",
+    ),
+    "consumed of a global store": (
+        lambda s, given: s.builder.add_global_store(
+            Stores.key_value_store_builder(Stores.in_memory_key_value_store("global")), "topic", Processor, given
+        ),
+        TEXT,
+        "consumed is {given!r}; expected a Consumed: consumed=Consumed(key_serde=..., value_serde=...)",
+    ),
+    "merge, table": (
+        lambda s, given: s.stream.merge(given),
+        StreamsBuilder().table("table", Consumed(key_serde=TEXT, value_serde=TEXT)),
+        "other is {given!r}; expected a KStream: other=table.to_stream()",
+    ),
+    "merge, name": (
+        lambda s, given: s.stream.merge(given),
+        "other",
+        "other is 'other'; expected a KStream: other=builder.stream('other')",
+    ),
+}
+
+
+@pytest.mark.parametrize(("step", "given", "said"), STEPS.values(), ids=STEPS)
+def test_an_option_of_another_kind_is_refused_with_what_to_write(step: Step, given: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=f"^{re.escape(said.format(given=given))}$"):
+        step(Script(), given)
