@@ -45,7 +45,7 @@ CODE = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```\n(.*?)^```$)?", re.DOTALL 
 
 COMMANDS = re.compile(r"^```sh\n(.*?)^```$|`(pykstreams [a-z]+ [^`]*)`", re.DOTALL | re.MULTILINE)
 CONFIGURATION = (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8")
-OF_KAFKA = frozenset({"message.timestamp.type"})
+OF_KAFKA = frozenset({"broker.rack", "message.timestamp.type", "replica.selector.class"})
 """Settings of topics and brokers, which neither our page of settings nor librdkafka lists."""
 
 METRICS = {name for group, metric, *_ in each_metric(ALL) for name in (metric, exported_name(group, metric), group)} | {
@@ -86,6 +86,7 @@ def test_code_of_the_page_prints_what_it_says(
 def test_settings_of_the_page_are_settings(page: str) -> None:
     written = re.findall(r"[`\"]([a-z]+(?:\.[a-z]+)+)[`\"=]", text_of(page))
     named = {re.sub(r"^(?:main\.)?(?:consumer|producer)\.", "", name) for name in written}
+    named = {re.sub(r"^client\.tag\..*", "client.tag.", name) for name in named}
 
     assert [
         name
