@@ -35,8 +35,7 @@ class StreamTableJoin(Generic[K, V, KO, VO]):
     ``key_selector(key, value)`` gives the key to look up, without one the record's own. A record without value is
     dropped, and so is one without the key to look up, unless ``left``. Where the table has no row there is no
     result, or with ``left`` one for the table value ``None``. Key, timestamp and headers are the record's. ``buffer``
-    is the store in which records wait; one that is too late to wait, or that looks up nothing, is joined at once (Java
-    fails at a null key then). ``drops_expired`` drops a record
+    is the store in which records wait; one that is too late to wait is joined at once. ``drops_expired`` drops a record
     where the history of the table has expired, so that it cannot be told whether there was a row at that time.
     """
 
@@ -126,9 +125,6 @@ class StreamTableJoin(Generic[K, V, KO, VO]):
         def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             if value is None or (key is None and not left):
                 drop(_NULL)
-                return
-            if key is None:  # it has no row to wait for
-                join(key, value, timestamp, headers)
                 return
             try:
                 _, record_time, record_headers = raw = record_being_processed(current, store)

@@ -56,12 +56,6 @@ def stream(time: int, key: str | None = "k") -> tuple[str, tuple[str | None, Any
     return "S", (key, f"s{time}"), time
 
 
-def test_left_join_with_grace_joins_a_record_without_key_with_none_at_once() -> None:
-    builder = joined("left_join", joined=Joined(grace_period=10))
-
-    assert run(builder, stream(50), stream(45, key=None)) == ([("s45+None", 45)], 0)
-
-
 REPLACED = [table("t10", 10), table("t20", 20), table("t200", 200)]
 
 
