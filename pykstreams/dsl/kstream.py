@@ -666,8 +666,8 @@ class KStream(Generic[K, V]):
         """As ``join``, and a record of this stream that has no partner is joined with ``None``.
 
         With another stream that is known, and so the result is given, when the window and its grace period have passed.
-        Records without key are joined with ``None`` at once; with a ``grace_period`` of a versioned table they are errors,
-        as in Kafka Streams.
+        Records without key are joined with ``None`` at once; with a ``grace_period`` of a versioned table they are
+        errors, as in Kafka Streams.
         """
         options = JoinOptions(
             joiner,
