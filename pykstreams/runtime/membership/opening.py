@@ -113,7 +113,7 @@ def _classic(
         prepare=parts.prepare,
         cluster=parts.cluster,
         committed=for_session.committed,
-        ends_s=times.heartbeat_s,
+        ends_s=times.patience_s,
         configs=AssignmentConfigs.of(config),
         process_id=process_id,
         clock=clock,
