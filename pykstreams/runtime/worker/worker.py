@@ -349,8 +349,9 @@ class Worker:
 
         Under exactly-once brokers fence it. ``ClusterError`` when work has waited for ``task.timeout.ms``.
         """
-        self._parts.output.poll()
-        if not self._exactly_once and self._standing.has_lapsed() and self._parts.output.holds_records:
+        if self._exactly_once or not self._standing.has_lapsed():
+            self._parts.output.poll()
+        elif self._parts.output.holds_records:
             raise TaskMigratedError(
                 f"the group has not answered {self.name} for its whole session, so others may have its tasks, and what "
                 "it could not deliver is dropped"

@@ -923,6 +923,19 @@ def test_worker_whose_records_the_brokers_do_not_take_as_fast_processes_nothing_
     assert bench.made[0].done == {P0: 1}
 
 
+def test_worker_whose_session_is_over_sends_nothing_that_waits_for_other_records(bench: WorkerBench) -> None:
+    """The output does so while it is polled, and others have the tasks by now."""
+    bench.assign(ONE)
+    bench.membership.silent = 5.0
+    before = bench.output.polled
+    bench.worker.step()
+    in_doubt = bench.output.polled
+    bench.membership.silent = 7.0
+    bench.worker.step()
+
+    assert (in_doubt - before, bench.output.polled - in_doubt) == (1, 0)
+
+
 def test_worker_whose_records_were_all_delivered_keeps_its_tasks_when_the_session_ends(bench: WorkerBench) -> None:
     bench.assign(ONE)
     bench.feed(P0, 0)

@@ -97,6 +97,7 @@ class FakeWorkerOutput:
     away: int = 0
     """How many more times the cluster does not answer."""
     holds_records: bool = False
+    polled: int = 0
     is_behind: bool = False
     """Whether the brokers take less than is sent."""
 
@@ -107,7 +108,7 @@ class FakeWorkerOutput:
         self.commits.prepare()
 
     def poll(self) -> None:
-        pass
+        self.polled += 1
 
     def keeps_up(self) -> bool:
         return not self.is_behind
