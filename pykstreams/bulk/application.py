@@ -15,7 +15,6 @@ from functools import cached_property
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError, UnknownStateStoreError
 from pykstreams.core.ids import TaskId
-from pykstreams.core.names import changelog_name
 from pykstreams.dsl.script import load_script
 from pykstreams.runtime.clients.admin import TopicSpec
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
@@ -106,7 +105,7 @@ class StorePlace:
     @property
     def serde_topic(self) -> str:
         """The topic that is passed to its serdes."""
-        return self.changelog or changelog_name(self.application.config.application_id, self.name)
+        return self.application.plan.serde_topic(self.name)
 
     def task(self, partition: int) -> TaskId:
         """The task that has the store of a partition."""

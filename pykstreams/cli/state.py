@@ -140,7 +140,6 @@ def get(
             click.echo(f"store {store!r} has nothing for {key!r}", err=True)
         return
     topology, store, key = _words(words, "TOPOLOGY STORE KEY")
-    from pykstreams.runtime.queries.catalog import serde_topic
     from pykstreams.state.bulk.offline import OfflineStore
     from pykstreams.state.bulk.places import held
     from pykstreams.state.directory.state_directory import application_folder
@@ -165,7 +164,7 @@ def get(
             f"{str(application_folder(config.state_dir, config.application_id))!r}; name the folder of the worker with "
             "--state-dir"
         )
-    topic = serde_topic(plan, store)
+    topic = plan.serde_topic(store)
     wanted = key_of(builder, config, topic, key)
     size_ms = getattr(builder.supplier, "window_size_ms", 0)
     found: list[Entry] = []

@@ -6,8 +6,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Generic, Literal, TextIO, TypeVar, cast, overload
 
-from pykstreams.core.names import valid_name
-from pykstreams.core.processor import FixedKeyProcessorSupplier, OperatorSupplier, ProcessorSupplier
+from pykstreams.core.processor import FixedKeyProcessorSupplier, ProcessorSupplier
 from pykstreams.core.types import Duration, ForeachAction, KeyValueMapper, Predicate, TopicNameExtractor, duration_ms
 from pykstreams.core.windows import JoinWindows
 from pykstreams.dsl.branching import BranchedKStream
@@ -44,7 +43,7 @@ from pykstreams.dsl.sql_sinks import add_sql_sink
 from pykstreams.dsl.stores.materialization import options_of, table_store
 from pykstreams.dsl.stores.reordering import reordering_of
 from pykstreams.dsl.stores.table_logic import SourceTable
-from pykstreams.dsl.stores.user_suppliers import provided_stores
+from pykstreams.dsl.stores.user_suppliers import add_user_node
 from pykstreams.dsl.table import Table
 from pykstreams.dsl.user_calls import calls, check_function
 from pykstreams.processors import (
@@ -725,37 +724,18 @@ class KStream(Generic[K, V]):
 
         ``supplier`` is any callable without arguments that gives a new processor. Marks for repartitioning.
         """
-        node = self._user_node("KSTREAM-PROCESSOR-", name, supplier, UserProcessor(supplier), state_store_names)
-        place = self._place
+        place, operator = self._place, UserProcessor(supplier)
+        node = add_user_node(place, "KSTREAM-PROCESSOR-", name, supplier, operator, state_store_names)
         return KStream(Place(place.graph, node, node.name, *processor_serdes(supplier), place.sources, rekeyed=True))
 
     def process_values(
         self, supplier: FixedKeyProcessorSupplier[K, V, VR], *state_store_names: str, name: str | None = None
     ) -> KStream[K, VR]:
         """Runs a ``FixedKeyProcessor`` on each record; keys stay, so nothing is repartitioned behind it."""
-        node = self._user_node(
-            "KSTREAM-PROCESSVALUES-", name, supplier, UserFixedKeyProcessor(supplier), state_store_names
-        )
-        place = self._place
+        place, operator = self._place, UserFixedKeyProcessor(supplier)
+        node = add_user_node(place, "KSTREAM-PROCESSVALUES-", name, supplier, operator, state_store_names)
         values = fixed_key_processor_serde(supplier)
         return KStream(Place(place.graph, node, node.name, place.key_serde, values, place.sources, place.rekeyed))
-
-    def _user_node(
-        self,
-        prefix: str,
-        name: str | None,
-        supplier: Callable[[], object],
-        operator: OperatorSupplier,
-        stores: tuple[str, ...],
-    ) -> OperatorNode:
-        if not callable(supplier):
-            raise TypeError(f"supplier is {supplier!r}; expected a callable without arguments, such as a class")
-        graph = self._place.graph
-        node_name = graph.namer.node(prefix) if name is None else valid_name(name)
-        brought = provided_stores(supplier)
-        node = OperatorNode(node_name, lambda: operator, stores=lambda: brought, connect=stores)
-        graph.add(node, self._place.node)
-        return node
 
     def _joined(
         self, other: object, options: JoinOptions[K, V, VO, KG, VR], *, left_outer: bool, right_outer: bool

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from pykstreams.core.names import changelog_name
 from pykstreams.core.processor import AnyProcessorSupplier, OperatorSupplier
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.state.interfaces.store import TaskStore
@@ -165,3 +166,9 @@ class TopologyPlan:
             found.update(part.changelog_topics)
             found.update(part.reused_changelogs)
         return tuple(found[name] for name in sorted(found))
+
+    def serde_topic(self, store: str) -> str:
+        """The topic that the serdes of a store get: its changelog, there or not; of a global store its records' own."""
+        feeds = {one.store.name: one.topic for one in self.global_stores}
+        logs = {name: topic for part in self.subtopologies for name, topic in part.changelogs.items()}
+        return (feeds | logs).get(store) or changelog_name(self.application_id, store)

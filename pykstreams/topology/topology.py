@@ -13,7 +13,7 @@ from pykstreams.core.processor import Processor
 from pykstreams.core.processor_wrapper import ProcessorWrapper
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.core.user_code.functions import check_supplier, describe_function, stores_of
-from pykstreams.serdes.by_type import given_serde, is_type
+from pykstreams.serdes.by_type import SerdeOrType, given_serde
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
@@ -397,7 +397,7 @@ def _stores_of(supplier: Supplier) -> tuple[StoreBuilder[TaskStore], ...]:
 def _serde(node: str, part: str, given: object) -> object:
     """The serializer or deserializer that was given to a node; for a type its serde."""
     try:
-        return given_serde(given, is_key=part.startswith("key")) if is_type(given) else given
+        return given_serde(cast("SerdeOrType[object]", given), is_key=part.startswith("key"))
     except TypeError as error:
         raise TypeError(f"{part} of {node!r}: {error}") from error
 

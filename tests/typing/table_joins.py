@@ -76,11 +76,6 @@ class Halved(ValueTransformerWithKey[str, int, int]):
         return None if value is None else value // 2 or None
 
 
-class NeverMissing(ValueTransformerWithKey[str, int, int]):
-    def transform(self, key: str, value: int) -> int:  # type: ignore[override]
-        return value
-
-
 def transformed(amounts: KTable[str, int]) -> None:
     assert_type(amounts.transform_values(Aged), KTable[str, str])
     assert_type(amounts.transform_values(Halved), KTable[str, int])

@@ -22,7 +22,6 @@ import pyarrow as pa
 from pykstreams.bulk.application import Application
 from pykstreams.core.errors import ConfigError, UnknownStateStoreError
 from pykstreams.core.ids import TaskId
-from pykstreams.core.names import changelog_name
 from pykstreams.core.types import timestamp_ms
 from pykstreams.serdes import primitives
 from pykstreams.serdes.defaults import default_part, or_default
@@ -118,11 +117,7 @@ class StoreSelection:
     @property
     def serde_topic(self) -> str:
         """The topic that is passed to its serdes."""
-        plan = self.application.plan
-        feeds = {one.store.name: one.topic for one in plan.global_stores}
-        logs = {name: topic for part in plan.subtopologies for name, topic in part.changelogs.items() if topic}
-        default = changelog_name(self.application.config.application_id, self.store)
-        return {**feeds, **logs}.get(self.store, default)
+        return self.application.plan.serde_topic(self.store)
 
     @cached_property
     def schema(self) -> pa.Schema:

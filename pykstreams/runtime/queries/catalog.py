@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.names import changelog_name
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.defaults import or_default
@@ -83,20 +82,13 @@ class HeldPartition:
 def described(plan: TopologyPlan, config: StreamsConfig) -> dict[str, StoreDescription]:
     """Describes all stores, by name, in the order of their names."""
     found = {
-        name: _description(name, builder, config, serde_topic(plan, name), is_global=False)
+        name: _description(name, builder, config, plan.serde_topic(name), is_global=False)
         for part in plan.subtopologies
         for name, builder in part.stores.items()
     }
     for one in plan.global_stores:
         found[one.store.name] = _description(one.store.name, one.store, config, one.topic, is_global=True)
     return dict(sorted(found.items()))
-
-
-def serde_topic(plan: TopologyPlan, store: str) -> str:
-    """The topic that the serdes of a store get: its changelog, even where it has none, or what feeds a global store."""
-    feeds = {one.store.name: one.topic for one in plan.global_stores}
-    logs = {name: topic for part in plan.subtopologies for name, topic in part.changelogs.items()}
-    return (feeds | logs).get(store) or changelog_name(plan.application_id, store)
 
 
 def _description(

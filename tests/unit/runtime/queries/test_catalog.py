@@ -6,7 +6,7 @@ import pytest
 
 from pykstreams import Materialized, Serdes, StreamsBuilder
 from pykstreams.core.config import StreamsConfig
-from pykstreams.runtime.queries.catalog import described, serde_topic
+from pykstreams.runtime.queries.catalog import described
 
 
 @pytest.mark.parametrize(("optimization", "topic"), [("none", "shop-prices-changelog"), ("all", "in")])
@@ -20,5 +20,5 @@ def test_serdes_get_the_topic_from_which_a_store_is_restored(optimization: str, 
     plan = builder.build(config).plan(config)
 
     expected = {"prices": topic, "counts": "shop-counts-changelog", "rates": "rates-by-day"}
-    assert {name: serde_topic(plan, name) for name in expected} == expected
+    assert {name: plan.serde_topic(name) for name in expected} == expected
     assert {one.name: one.serde_topic for one in described(plan, config).values()} == expected
