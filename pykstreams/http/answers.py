@@ -52,7 +52,7 @@ class Answers:
         self._metrics = metrics
         staleness = Staleness(streams.all_local_store_partition_lags, clock)
         self._routing = Routing(streams.local_queries, options, staleness, partitioners)
-        self._page = LivePage(streams, self._routing, clock)
+        self._page = LivePage(streams, self._routing, staleness, clock)
         self._token = None if options.token is None else options.token.encode()
         self.routes = self._made()
         """All routes, in the order in which they are tried."""

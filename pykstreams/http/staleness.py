@@ -40,6 +40,13 @@ class Staleness:
         self._asked_at = 0.0
         self._asked: Future[None] | None = None
 
+    def lags(self) -> Mapping[str, Mapping[int, LagInfo]]:
+        """The lags as the brokers say now, by store and partition; none when they do not answer in a moment."""
+        self._ask(self._clock.monotonic())
+        with self._lock:
+            newest = self._samples[-1] if self._samples else None
+            return {} if newest is None or newest[0] != self._asked_at else newest[1]
+
     def of(self, store: str, partition: int) -> tuple[int | None, int | None]:
         """The offsets that are missing, and since how many ms at most; ``None`` for what is not known."""
         now = self._clock.monotonic()

@@ -10,23 +10,20 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import ClusterError, InvalidStateStoreError
+from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName
 from pykstreams.core.metrics.built_in import tasks as built_in
 from pykstreams.http.live.log_lines import LogLines
 from pykstreams.http.served_application import ServedApplication
+from pykstreams.http.staleness import Staleness
 from pykstreams.runtime.health import Health
 from pykstreams.runtime.queries.catalog import Role
-from pykstreams.runtime.queries.lags import LagInfo
 from pykstreams.runtime.tasks.dropped import NodeDrops
 from pykstreams.runtime.worker.thread_metadata import TaskMetadata, ThreadMetadata
 
 Facts: TypeAlias = dict[str, object]
 """Facts as JSON has them."""
-
-STANDBY_LAGS_AFTER_S = 5.0
-"""How often the brokers are asked for the ends of changelogs, in seconds at least."""
 
 _COUNTED = {
     (built_in.TOPIC_GROUP, "records-consumed-total"): "consumed",
@@ -39,11 +36,11 @@ _COUNTED = {
 class LiveFacts:
     """Gathers the facts of this instance; may be used from any thread."""
 
-    def __init__(self, streams: ServedApplication, log: LogLines, clock: Clock) -> None:
+    def __init__(self, streams: ServedApplication, log: LogLines, staleness: Staleness, clock: Clock) -> None:
         self._streams = streams
         self._log = log
+        self._staleness = staleness
         self._clock = clock
-        self._lags: tuple[float, Mapping[str, Mapping[int, LagInfo]]] | None = None
 
     def gather(self) -> Facts:
         """Returns the facts as they are now."""
@@ -70,30 +67,24 @@ class LiveFacts:
         }
 
     def _standbys(self, threads: Iterable[ThreadMetadata]) -> list[Facts]:
-        """The copies of this instance, with the changelog offsets that they are behind, as far as that is known."""
+        """The copies of this instance, with the offsets that they are behind, where brokers say so at once."""
         if not any(thread.standby_tasks for thread in threads):
             return []
         queries, found = self._streams.local_queries, list[Facts]()
         try:
-            lags = self._store_lags()
+            lags = self._staleness.lags()
             copies = [
                 (name, held.partition)
                 for name in queries.descriptions()
                 for held in queries.held(name)
                 if held.role is Role.STANDBY
             ]
-        except (InvalidStateStoreError, ClusterError):  # it is not running, or the brokers are away: ask again
+        except InvalidStateStoreError:  # it is not running: ask again
             return []
         for name, partition in copies:
             lag = lags.get(name, {}).get(partition)
             found.append({"store": name, "partition": partition, "lag": None if lag is None else lag.offset_lag})
         return found
-
-    def _store_lags(self) -> Mapping[str, Mapping[int, LagInfo]]:
-        now = self._clock.monotonic()
-        if self._lags is None or now - self._lags[0] >= STANDBY_LAGS_AFTER_S:
-            self._lags = (now, self._streams.all_local_store_partition_lags())
-        return self._lags[1]
 
 
 def _tasks(

@@ -17,6 +17,7 @@ from pykstreams.http.problems import ProblemError
 from pykstreams.http.route import HttpRoute
 from pykstreams.http.routing import Routing
 from pykstreams.http.served_application import ServedApplication
+from pykstreams.http.staleness import Staleness
 from pykstreams.runtime.membership.host_info import HostInfo
 
 INSTANCES: Final = Parameter("instances", "all asks the other instances of the group, too.", choices=("own", "all"))
@@ -38,11 +39,11 @@ _ASSETS: Final = {
 class LivePage:
     """The page and what it asks for; the page holds no data, so that it needs no token, and asks for one."""
 
-    def __init__(self, streams: ServedApplication, routing: Routing, clock: Clock) -> None:
+    def __init__(self, streams: ServedApplication, routing: Routing, staleness: Staleness, clock: Clock) -> None:
         self._streams = streams
         self._routing = routing
         self._log = LogLines()
-        self._facts = LiveFacts(streams, self._log, clock)
+        self._facts = LiveFacts(streams, self._log, staleness, clock)
         self._drawing: bytes | None = None
         self._log.attach()
 

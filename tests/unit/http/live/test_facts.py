@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from pykstreams import Consumed, Grouped, Serdes, StreamsBuilder, TimeWindows
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.http import staleness
 from pykstreams.http.asgi import app
 from pykstreams.http.live.log_lines import LogLines
 from pykstreams.http.options import HttpOptions
@@ -25,6 +27,7 @@ from tests.unit.http.served_application import Client, Streams
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
 TEXT = Serdes.string()
+PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -111,7 +114,7 @@ def test_standby_copies_are_told_with_how_far_they_are_behind(make: Callable[...
     assert told["standbys"] == [{"store": "counts", "partition": 1, "lag": 7}]
 
 
-def test_brokers_that_do_not_answer_hide_nothing_but_the_copies(make: Callable[..., Streams]) -> None:
+def test_brokers_that_do_not_answer_hide_nothing_but_how_far_copies_are_behind(make: Callable[..., Streams]) -> None:
     streams = make()
     streams.application.keep_copy(1)
     streams.threads = [thread(task(0, 0, 0), standbys=(task(1, 0, 0),))]
@@ -123,7 +126,29 @@ def test_brokers_that_do_not_answer_hide_nothing_but_the_copies(make: Callable[.
 
     answer = client(streams).get("/live.json")
 
-    assert (answer.status, answer.json["standbys"]) == (200, [])
+    assert answer.status == 200
+    assert answer.json["standbys"] == [{"store": "counts", "partition": 1, "lag": None}]
+
+
+def test_silent_brokers_do_not_hold_up_whoever_looks(
+    make: Callable[..., Streams], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams, answering = make(), threading.Event()
+    streams.application.keep_copy(1)
+    streams.threads = [thread(task(0, 0, 0), standbys=(task(1, 0, 0),))]
+    held: list[bool] = []
+
+    def silent() -> dict[str, dict[int, LagInfo]]:
+        held.append(answering.wait(PATIENCE_S))
+        return {"counts": {1: LagInfo(5, 12)}}
+
+    streams.all_local_store_partition_lags = silent  # type: ignore[method-assign]
+    monkeypatch.setattr(staleness, "_PATIENCE_S", 0.0)
+    try:
+        assert [one["lag"] for one in client(streams).get("/live.json").json["standbys"]] == [None]
+        assert held == []
+    finally:
+        answering.set()
 
 
 def test_an_instance_that_starts_is_told_as_it_is(make: Callable[..., Streams]) -> None:
