@@ -43,9 +43,9 @@ from pykstreams.dsl.sql_sinks import add_sql_sink
 from pykstreams.dsl.stores.materialization import options_of, table_store
 from pykstreams.dsl.stores.reordering import reordering_of
 from pykstreams.dsl.stores.table_logic import SourceTable
-from pykstreams.dsl.stores.user_suppliers import add_user_node
 from pykstreams.dsl.table import Table
 from pykstreams.dsl.user_calls import calls, check_function
+from pykstreams.dsl.user_nodes import add_user_node
 from pykstreams.processors import (
     Filter,
     FlatMap,

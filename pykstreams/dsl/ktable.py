@@ -17,9 +17,9 @@ from pykstreams.dsl.options import Grouped, Materialized, TableJoined, expected
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, named_table_store, options_of
 from pykstreams.dsl.stores.table_logic import DerivedTable
-from pykstreams.dsl.stores.user_suppliers import provided_stores
 from pykstreams.dsl.table import Table
 from pykstreams.dsl.user_calls import calls
+from pykstreams.dsl.user_nodes import provided_stores
 from pykstreams.processors import (
     TableFilter,
     TableMapValues,
