@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -41,11 +42,13 @@ class BoundedCalls:
         ``HangingCallError`` when it takes longer than its time-out and ``GRACE_S``.
         """
         done: Future[T] = Future()
-        self._orders.put((lambda: act(timeout_s), done))
+        self._orders.put((partial(act, timeout_s), done))
         try:
             return done.result(timeout_s + GRACE_S)
         except TimeoutError:
             raise HangingCallError(f"no answer within {timeout_s + GRACE_S:g} s") from None
+        finally:
+            del done  # an error in it is held by its own traceback otherwise, and the client with them
 
     def end(self) -> None:
         """Ends the thread when all calls have ended; waits for nothing."""

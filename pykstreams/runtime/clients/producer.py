@@ -173,10 +173,9 @@ class WorkerProducer:
         except KafkaException as exception:
             if is_passing(exception):
                 raise cluster_error(doing, exception) from exception
-            error = self._broken_by(doing, exception)
             if kafka_error(exception).name() == _TRANSACTIONS_TOO_LONG:
-                error = ConfigError(str(error))
-            raise error from exception
+                raise ConfigError(str(self._broken_by(doing, exception))) from exception
+            raise self._broken_by(doing, exception) from exception
         except HangingCallError as hanging:
             self._broken = True
             raise ClusterUnavailableError(f"{doing} failed: {hanging}") from hanging
@@ -212,15 +211,18 @@ class WorkerProducer:
             self._bounded(self.raw.abort_transaction, _CALL_S)
         except (KafkaException, HangingCallError) as exception:
             # whether it was aborted is unknown; another call would be refused as long as this one may still end
-            error = self._broken_by("aborting the transaction", exception)
-            log.warning("%s; the producer is made anew", error)
+            log.warning("%s; the producer is made anew", self._broken_by("aborting the transaction", exception))
             return False
         self._in_transaction = False
         return True
 
     def discard(self) -> None:
-        """Drops what was not delivered; waits for nothing."""
+        """Drops what was not delivered, and reports none of it; waits for nothing.
+
+        The client has no way to be closed that waits for nothing, either: it ends with its last user.
+        """
         self._broken = True
+        self.failures.handler = None
         self.raw.purge(blocking=False)
         if self._calls is not None:
             self._calls.end()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import ClusterMetadata
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ClusterError, ClusterUnavailableError, ConfigError, TaskMigratedError
+from pykstreams.core.errors import ClusterError, ClusterUnavailableError, ConfigError, StreamsError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.settings.clients import TRANSACTION_TIMEOUT_MS
 from pykstreams.runtime.clients import bounded, committed_offsets
@@ -20,6 +23,7 @@ from pykstreams.runtime.clients.producer import DeliveryFailures, WorkerProducer
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from tests.unit.runtime.cluster_fakes import FakeClock
 
+PATIENCE_S = 60.0
 OFFSETS = {TopicPartition("orders", 0): (5, "")}
 
 
@@ -44,9 +48,12 @@ class FakeProducerClient(Producer):
         self.calls.append(call)
         if answers := self.answers.get(call):
             answer = answers.pop(0)
-            if isinstance(answer, Exception):
-                raise answer
-            answer()
+            try:
+                if isinstance(answer, Exception):
+                    raise answer
+                answer()
+            finally:
+                del answer  # its traceback would hold it by this name, and the client with it
         return 0
 
     def produce(self, *args: Any, **options: Any) -> None:
@@ -327,3 +334,40 @@ def test_record_waits_in_the_producer_no_longer_than_it_may(record_s: float | No
     WorkerProducer.open(Supplier(), config, "worker", transactional_id=None, record_s=record_s)
 
     assert [one["delivery.timeout.ms"] for one in given] == [given_ms]
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Cycles of garbage stay: a worker makes few, so that they are looked for after hours."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize(
+    ("call", "act"),
+    [
+        ("init", lambda producer: producer.start_transactions(1)),
+        ("begin", lambda producer: producer.begin()),
+        ("offsets", lambda producer: producer.commit(OFFSETS, b"member")),
+        ("commit", lambda producer: producer.commit(OFFSETS, b"member")),
+        ("abort", lambda producer: producer.abort()),
+        ("flush", lambda producer: producer.flush(1)),
+    ],
+)
+@pytest.mark.parametrize("code", [KafkaError._FENCED, KafkaError._TRANSPORT, KafkaError.INVALID_TRANSACTION_TIMEOUT])
+def test_client_of_a_producer_that_failed_is_gone_with_it(
+    bench: ProducerBench, call: str, act: Callable[[WorkerProducer], object], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_CALL_S", 0.0)
+    client, producer, others = weakref.ref(bench.client), bench.producer, set(threading.enumerate())
+    bench.client.answers[call] = [failure(code) for _ in range(3)]
+    with suppress(StreamsError):
+        act(producer)
+    producer.discard()
+    for thread in set(threading.enumerate()) - others:
+        thread.join(PATIENCE_S)
+    del producer, bench.client, bench.producer
+
+    assert client() is None

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from collections.abc import Iterator
+
 import pytest
 from confluent_kafka import Producer
 
@@ -20,6 +24,9 @@ class NoClient(Producer):
 
     def __init__(self) -> None:
         """Makes nothing."""
+
+    def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
+        """Drops nothing."""
 
 
 class EndingProducer(WorkerProducer):
@@ -41,7 +48,7 @@ class EndingProducer(WorkerProducer):
         self.history.append("discard")
 
 
-def output_over(producer: WorkerProducer) -> WorkerOutput:
+def output_over(*producers: WorkerProducer) -> WorkerOutput:
     def steps(deliveries: Deliveries) -> CommitSteps:
         clock = FakeClock()
         return CommitSteps(
@@ -53,12 +60,12 @@ def output_over(producer: WorkerProducer) -> WorkerOutput:
             outage=Outage("commits", clock, 300),
         )
 
-    clock = FakeClock()
+    clock, made = FakeClock(), list(producers)
     return WorkerOutput(
         config=StreamsConfig({"application.id": "shop", "bootstrap.servers": "b:1"}),
         clock=clock,
         partition_counts=PartitionCounts(lambda: {}, clock, 1000),
-        make_producer=lambda: producer,
+        make_producer=lambda: made.pop(0),
         make_steps=steps,
     )
 
@@ -83,3 +90,26 @@ def test_producer_is_let_go_also_when_it_breaks_at_the_end() -> None:
         output_over(producer).close()
 
     assert producer.history == ["flush", "discard"]
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Cycles of garbage stay: a worker makes few, so that they are looked for after hours."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_client_of_a_producer_that_was_replaced_is_gone_at_once() -> None:
+    clients = [NoClient(), NoClient()]
+    output = output_over(*(WorkerProducer(client, DeliveryFailures(), FakeClock()) for client in clients))
+    first, second = map(weakref.ref, clients)
+    del clients
+
+    output.renew()
+    assert first() is None
+    assert second() is not None
+
+    del output
+    assert second() is not None, "the worker ends its output"
