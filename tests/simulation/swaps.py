@@ -49,6 +49,7 @@ from pykstreams.runtime.worker.swaps import Swaps
 from pykstreams.runtime.worker.task_folders import Standbys
 from pykstreams.runtime.worker.task_manager import TaskManager
 from pykstreams.runtime.worker.tasks_aside import TasksAside
+from pykstreams.runtime.worker.topic_check import TopicCheck
 from pykstreams.runtime.worker.unsettled_offsets import UnsettledOffsets
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.state_directory import StateDirectory
@@ -503,7 +504,7 @@ class SimulatedWorker:
                 tasks=self.tasks,
                 purge=None,
                 lost_positions=LostPositions(FakeBounds({}), start, clock),
-                prepare_topics=lambda: layout,
+                topic_check=TopicCheck(lambda: layout, clock, 300_000, lambda act: act()),
                 cache=RecordCache(0),
                 woken=threading.Event(),
                 swaps=self.swaps,

@@ -45,6 +45,7 @@ from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.task_manager import MakeTask, TaskManager
 from pykstreams.runtime.worker.tasks_aside import TasksAside
+from pykstreams.runtime.worker.topic_check import TopicCheck
 from pykstreams.runtime.worker.unsettled_offsets import UnsettledOffsets
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.state_directory import StateDirectory
@@ -104,7 +105,7 @@ def build_worker(
             tasks=tasks,
             purge=purge,
             lost_positions=LostPositions(app.admin, start_offsets, clock),
-            prepare_topics=app.topics.prepare,
+            topic_check=TopicCheck(app.topics.prepare, clock, config.metadata_max_age_ms),
             cache=cache,
             woken=woken,
             swaps=None if app.embedded else build_swaps(place, tasks, updater, membership),

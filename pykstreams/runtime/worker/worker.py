@@ -116,7 +116,7 @@ class WorkerParts:
     tasks: TaskManager
     purge: RepartitionPurge | None
     lost_positions: LostPositions
-    prepare_topics: Callable[[], TopicLayout]
+    topic_check: TopicCheck
     cache: RecordCache
     woken: threading.Event
     """Set, from any thread, when something that was in flight has finished."""
@@ -179,7 +179,6 @@ class Worker:
             poll_s=self._poll_s,
             key_watch=parts.key_watch,
         )
-        self._topic_check = TopicCheck(parts.prepare_topics, clock, config.metadata_max_age_ms)
         self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
         self._starts_over = StartsOver(config.retry_backoff_ms / 1000)
 
@@ -339,7 +338,7 @@ class Worker:
             self._commit()
         if parts.purge is not None:
             parts.purge.poll()
-        if parts.membership.may_commit() and (layout := self._topic_check.poll()) is not None:
+        if parts.membership.may_commit() and (layout := parts.topic_check.poll(self._layout)) is not None:
             self._adapt(layout)
         self._summary.poll(self._tasks.running, parts.updater)
         self._metrics.turn_ended(lambda: [one.task for one in tasks.running.values()])

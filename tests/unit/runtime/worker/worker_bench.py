@@ -25,6 +25,7 @@ from pykstreams.runtime.worker.start_offsets import StartOffsets
 from pykstreams.runtime.worker.state_updater import Leaves, Report, Restored
 from pykstreams.runtime.worker.task_manager import TaskManager
 from pykstreams.runtime.worker.tasks_aside import TasksAside
+from pykstreams.runtime.worker.topic_check import TopicCheck
 from pykstreams.runtime.worker.unsettled_offsets import UnsettledOffsets
 from pykstreams.runtime.worker.worker import Worker, WorkerParts
 from pykstreams.state.directory.disk_room import DiskRoom
@@ -191,7 +192,7 @@ class WorkerBench:
                 tasks=self.tasks,
                 purge=None,
                 lost_positions=LostPositions(FakeBounds(self.bounds), start, self.clock),
-                prepare_topics=lambda: self.layout,
+                topic_check=TopicCheck(lambda: self.layout, self.clock, 300_000, lambda act: act()),
                 cache=self.cache,
                 woken=threading.Event(),
                 swaps=None,
