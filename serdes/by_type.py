@@ -253,6 +253,16 @@ def given_serde(given: SerdeOrType[T] | None, *, is_key: bool) -> Serde[T] | Non
     return cast("Serde[T] | None", given)
 
 
+def checked_serde(given: SerdeOrType[T] | None, *, is_key: bool) -> Serde[T] | None:
+    """Returns what ``given_serde`` does; raises ``TypeError`` also for what is neither a serde nor a type."""
+    found: object = given_serde(given, is_key=is_key)
+    if isinstance(found, type):
+        raise TypeError(f"{type_name(found)} is a class of serdes; pass a serde, as {type_name(found)}(...) makes one")
+    if found is None or (hasattr(found, "serializer") and hasattr(found, "deserializer")):
+        return cast("Serde[T] | None", found)
+    raise TypeError(f"{given!r} is neither a type nor a serde; pass a type, such as str or Order, or a serde")
+
+
 def _is_hashable(type_: object) -> bool:
     """Whether a type can be looked up; one that is annotated with a list, say, cannot."""
     try:

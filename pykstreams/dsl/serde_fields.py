@@ -6,7 +6,7 @@ import typing
 from typing import Generic, TypeAlias, TypeVar, cast, overload
 
 from pykstreams.serdes.base import Serde
-from pykstreams.serdes.by_type import SerdeOrType, given_serde
+from pykstreams.serdes.by_type import SerdeOrType, checked_serde
 
 T = TypeVar("T")
 
@@ -15,7 +15,7 @@ AsAnnotated: TypeAlias = typing.Any
 
 
 class SerdeField(Generic[T]):
-    """A field that is given a serde or a type, and holds the serde; ``TypeError`` for a type that has none."""
+    """A field that is given a serde or a type, and holds the serde; ``TypeError`` for all that has none."""
 
     def __init__(self, *, is_key: bool) -> None:
         self._is_key = is_key
@@ -34,7 +34,7 @@ class SerdeField(Generic[T]):
 
     def __set__(self, instance: object, value: SerdeOrType[T] | None) -> None:
         try:
-            instance.__dict__[self._name] = given_serde(value, is_key=self._is_key)
+            instance.__dict__[self._name] = checked_serde(value, is_key=self._is_key)
         except TypeError as error:
             raise TypeError(f"{self._name} of {type(instance).__name__}: {error}") from error
 

@@ -14,6 +14,8 @@ from pykstreams.topology.changes.window_changes import window_changes
 _NUMBER: Final = re.compile(r"\d{10}")
 """The number in a generated name, which moves when steps are added before it."""
 
+_SUBSCRIPTIONS: Final = "-subscription-store"
+"""How the names of the stores of foreign-key joins end that have a name."""
 
 T = TypeVar("T", StoreShape, TopicShape)
 
@@ -80,8 +82,8 @@ def _orphaned(old: TopologyShape, store: StoreShape, like: list[str]) -> Change:
             store.name,
             f"the store is gone with its {where}; without them {begin} {' and '.join(like)}, which may be meant to be "
             "the same",
-            f"keep the name {store.name!r}, in the Materialized or StreamJoined of the step that it comes from, or as "
-            "its name=; or begin anew with 'pykstreams reset', or make the rows with 'pykstreams backfill'",
+            f"{_way_to_keep(store.name)}; or begin anew with 'pykstreams reset', or make the rows with 'pykstreams "
+            "backfill'",
             Verdict.NEEDS_RESET,
         )
     if store.kind == SUPPRESSION:
@@ -100,6 +102,15 @@ def _orphaned(old: TopologyShape, store: StoreShape, like: list[str]) -> Change:
         "if its step is still there, keep the name; otherwise "
         + ("nothing is to be done" if changelog is None else f"delete {changelog} when you will not go back"),
         Verdict.SAFE,
+    )
+
+
+def _way_to_keep(name: str) -> str:
+    """How the step that a store comes from goes on to give it this name."""
+    if name.endswith(_SUBSCRIPTIONS):
+        return f"keep name={name.removesuffix(_SUBSCRIPTIONS)!r} at the foreign-key join that it comes from"
+    return (
+        f"keep the name {name!r}, in the Materialized or StreamJoined of the step that it comes from, or as its name="
     )
 
 

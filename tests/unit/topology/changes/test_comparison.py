@@ -405,6 +405,22 @@ def test_lost_name_is_told_with_all_ways_out() -> None:
     )
 
 
+def with_customers(name: str) -> Build:
+    def build(builder: StreamsBuilder) -> None:
+        customers: KTable[str, str] = builder.table("customers")
+        placed: KTable[str, str] = builder.table("orders")
+        placed.join(customers, lambda order, customer: order, foreign_key_extractor=str.upper, name=name)
+
+    return build
+
+
+def test_lost_name_of_a_foreign_key_join_is_told_as_it_is_given() -> None:
+    changes = compare(shape(with_customers("placed-by")), shape(with_customers("ordered-by")))
+    [orphaned] = [one for one in of_kind(changes, "orphaned") if one.where == "placed-by-subscription-store"]
+
+    assert orphaned.cure.startswith("keep name='placed-by' at the foreign-key join that it comes from; or begin anew")
+
+
 def test_changed_window_size_says_what_happens_to_rows() -> None:
     old = shape(in_windows(TimeWindows(300_000, grace=60_000)))
     (change,) = compare(old, shape(in_windows(TimeWindows(240_000, grace=120_000))))
