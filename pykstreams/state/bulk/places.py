@@ -73,7 +73,7 @@ def held(place: StoreFolder) -> Iterator[None]:
     if place.lock.exists() and not lock.share():
         raise LockError(
             f"folder {str(place.folder)!r} is in use by process {lock.content() or 'unknown'}; stop the application, "
-            "or ask it while it runs (KafkaStreams.store)"
+            "or ask it while it runs (with --url on the command line, with KafkaStreams.store in its process)"
         )
     try:
         yield

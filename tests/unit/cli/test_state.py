@@ -199,7 +199,7 @@ def test_folder_that_a_worker_uses_is_named_with_its_process(invoke: Callable[..
     assert result.exit_code == 5
     assert result.stderr == (
         f"LockError: folder {str(folder / 'shop' / '0_1')!r} is in use by process {os.getpid()}; stop the application, "
-        "or ask it while it runs (KafkaStreams.store)\n"
+        "or ask it while it runs (with --url on the command line, with KafkaStreams.store in its process)\n"
     )
     assert invoke("get", "totals", "apple").exit_code == 0
 
