@@ -239,10 +239,15 @@ def _why(type_: object) -> str:
     return ""
 
 
+def is_like_a_serde(given: object) -> bool:
+    """Whether an object, or a class, has what a serde has, or a part of it."""
+    return any(hasattr(given, part) for part in ("serialize", "serializer", "deserialize", "deserializer"))
+
+
 def is_type(given: object) -> TypeGuard[type[object]]:
     """Whether an object is a type, or an annotation that stands for one; a class of serdes is none."""
     if isinstance(given, type):
-        return not any(hasattr(given, part) for part in ("serialize", "serializer", "deserialize", "deserializer"))
+        return not is_like_a_serde(given)
     return typing.get_origin(given) is not None or isinstance(given, typing.NewType | TypeVar) or given in ANYTHING
 
 
@@ -251,16 +256,6 @@ def given_serde(given: SerdeOrType[T] | None, *, is_key: bool) -> Serde[T] | Non
     if is_type(given):
         return TYPES.serde(cast("type[T]", given), is_key=is_key)
     return cast("Serde[T] | None", given)
-
-
-def checked_serde(given: SerdeOrType[T] | None, *, is_key: bool) -> Serde[T] | None:
-    """Returns what ``given_serde`` does; raises ``TypeError`` also for what is neither a serde nor a type."""
-    found: object = given_serde(given, is_key=is_key)
-    if isinstance(found, type):
-        raise TypeError(f"{type_name(found)} is a class of serdes; pass a serde, as {type_name(found)}(...) makes one")
-    if found is None or (hasattr(found, "serializer") and hasattr(found, "deserializer")):
-        return cast("Serde[T] | None", found)
-    raise TypeError(f"{given!r} is neither a type nor a serde; pass a type, such as str or Order, or a serde")
 
 
 def _is_hashable(type_: object) -> bool:

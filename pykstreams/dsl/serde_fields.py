@@ -6,7 +6,7 @@ import typing
 from typing import Generic, TypeAlias, TypeVar, cast, overload
 
 from pykstreams.serdes.base import Serde
-from pykstreams.serdes.by_type import SerdeOrType, checked_serde
+from pykstreams.serdes.by_type import SerdeOrType, given_serde, is_like_a_serde
 
 T = TypeVar("T")
 
@@ -34,7 +34,10 @@ class SerdeField(Generic[T]):
 
     def __set__(self, instance: object, value: SerdeOrType[T] | None) -> None:
         try:
-            instance.__dict__[self._name] = checked_serde(value, is_key=self._is_key)
+            serde = given_serde(value, is_key=self._is_key)
+            if serde is not None and not is_like_a_serde(serde):
+                raise TypeError(f"{value!r} is neither a type nor a serde; pass a type, such as str, or a serde")
+            instance.__dict__[self._name] = serde
         except TypeError as error:
             raise TypeError(f"{self._name} of {type(instance).__name__}: {error}") from error
 

@@ -42,10 +42,10 @@ class Staleness:
 
     def lags(self) -> Mapping[str, Mapping[int, LagInfo]]:
         """The lags as the brokers say now, by store and partition; none when they do not answer in a moment."""
-        self._ask(self._clock.monotonic())
+        asked_at = self._ask(self._clock.monotonic())
         with self._lock:
             newest = self._samples[-1] if self._samples else None
-            return {} if newest is None or newest[0] != self._asked_at else newest[1]
+        return {} if newest is None or newest[0] < asked_at else newest[1]
 
     def of(self, store: str, partition: int) -> tuple[int | None, int | None]:
         """The offsets that are missing, and since how many ms at most; ``None`` for what is not known."""
@@ -64,15 +64,19 @@ class Staleness:
         ]
         return newest.offset_lag, max(0, round((now - max(reached)) * 1000)) if reached else None
 
-    def _ask(self, now: float) -> None:
-        """Has the brokers asked if that is long ago, and waits a moment; others wait for the same answer."""
+    def _ask(self, now: float) -> float:
+        """Has the brokers asked if that is long ago, and waits a moment; others wait for the same answer.
+
+        Returns when they were asked.
+        """
         with self._lock:
             if self._asked is None or (self._asked.done() and now - self._asked_at >= LAGS_AFTER_S):
                 self._asked, self._asked_at = Future(), now
                 threading.Thread(target=self._sample, args=(self._asked, now), name="lags", daemon=True).start()
-            asked, patience = self._asked, self._asked_at + _PATIENCE_S - now
-        if wait((asked,), max(0.0, patience)).done:
+            asked, asked_at = self._asked, self._asked_at
+        if wait((asked,), max(0.0, asked_at + _PATIENCE_S - now)).done:
             asked.result()
+        return asked_at
 
     def _sample(self, asked: Future[None], now: float) -> None:
         try:

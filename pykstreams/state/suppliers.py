@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykstreams.core.types import Duration, duration_ms
-from pykstreams.serdes.by_type import SerdeOrType, checked_serde
+from pykstreams.serdes.by_type import SerdeOrType, given_serde
 from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
 from pykstreams.state.interfaces.session_store import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.interfaces.store import (
@@ -391,7 +391,7 @@ def _builder(
     topic_config: Mapping[str, str] | None,
 ) -> StoreBuilder[S]:
     try:
-        serdes = checked_serde(key_serde, is_key=True), checked_serde(value_serde, is_key=False)
+        serdes = given_serde(key_serde, is_key=True), given_serde(value_serde, is_key=False)
     except TypeError as error:
         raise TypeError(f"store {supplier.name!r}: {error}") from error
     return StoreBuilder(supplier, make, *serdes, caching, logging, dict(topic_config or {}))

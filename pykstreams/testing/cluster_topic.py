@@ -10,7 +10,7 @@ from pykstreams.core.record import ConsumerRecord, KeyValue, ProducerRecord
 from pykstreams.core.types import Duration, Headers, Timestamp, duration_ms, timestamp_ms
 from pykstreams.runtime.clients.plain_records import PlainRecords
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
-from pykstreams.serdes.by_type import SerdeOrType, checked_serde
+from pykstreams.serdes.by_type import SerdeOrType, given_serde
 from pykstreams.testing.records import TestRecord
 
 K = TypeVar("K")
@@ -32,7 +32,7 @@ class ClusterTopic(Generic[K, V]):
     def __init__(self, bootstrap_servers: str, topic: str, key: SerdeOrType[K], value: SerdeOrType[V]) -> None:
         self.name = topic
         self._records = PlainRecords(bootstrap_servers)
-        keys, values = checked_serde(key, is_key=True), checked_serde(value, is_key=False)
+        keys, values = given_serde(key, is_key=True), given_serde(value, is_key=False)
         self._encode_key = bind_serializer(getattr(keys, "serializer", keys), topic)
         self._encode_value = bind_serializer(getattr(values, "serializer", values), topic)
         self._decode_key = bind_deserializer(getattr(keys, "deserializer", keys), topic)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -30,7 +30,7 @@ from pykstreams import (
     TimeWindows,
 )
 from pykstreams.core.errors import ConfigError
-from pykstreams.serdes import JsonSerde, LongSerde, Serdes
+from pykstreams.serdes import JsonSerde, Serdes
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.checks.missing_serdes import missing_serdes
 from pykstreams.topology.plan import SinkNode, TopologyPlan
@@ -479,8 +479,3 @@ def test_what_is_neither_a_type_nor_a_serde_is_refused_with_the_field(given: Any
         TypeError, match=rf"^key_serde of Consumed: {given!r} is neither a type nor a serde; pass a type"
     ):
         StreamsBuilder().stream("in", given, str)
-
-
-def test_a_class_of_serdes_is_refused_with_the_way_to_make_one() -> None:
-    with pytest.raises(TypeError, match=r"^value_serde of Produced: LongSerde is a class of serdes; pass a serde, as"):
-        Produced(value_serde=cast("Any", LongSerde))

@@ -142,7 +142,7 @@ def test_silent_brokers_do_not_hold_up_whoever_looks(
         held.append(answering.wait(PATIENCE_S))
         return {"counts": {1: LagInfo(5, 12)}}
 
-    streams.all_local_store_partition_lags = silent  # type: ignore[method-assign]
+    monkeypatch.setattr(streams, "all_local_store_partition_lags", silent)
     monkeypatch.setattr(staleness, "_PATIENCE_S", 0.0)
     try:
         assert [one["lag"] for one in client(streams).get("/live.json").json["standbys"]] == [None]
