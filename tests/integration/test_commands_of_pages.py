@@ -105,8 +105,8 @@ class World:
             "PYKSTREAMS_STATE_DIR": f"{self.folder}/lib",
         }
         self.shell = Shell(self.folder, places, environment)
-        for topic in TOPICS:
-            create_topic(self.brokers, topic, partitions=2)
+        for topic in TOPICS:  # with times of long ago: by default the broker deletes such records, 30 s after its start
+            create_topic(self.brokers, topic, partitions=2, retention_ms=-1)
         self._write_tables()
         self.enter("")
 
