@@ -5,6 +5,7 @@ matter of the machine and of what else it does.
 """
 
 import os
+import signal
 
 import hypothesis
 import pytest
@@ -20,6 +21,11 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("any machine")
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # so it is in the background jobs of a shell, and in all that they start: what tests start could not be stopped
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
