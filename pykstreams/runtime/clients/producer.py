@@ -34,6 +34,9 @@ _CALL_S = 10.0
 _OFFSETS_S = 4.0
 """The same of its offsets: librdkafka may wait without end for a coordinator that has been away (decision 0051)."""
 
+_DROP_S = 1.0
+"""How long is waited until the threads of the client have dropped what they have queued."""
+
 _ONE_TRANSACTION_MS = 60_000
 
 _LOOK_UP_S = 1.0
@@ -216,6 +219,25 @@ class WorkerProducer:
         self._in_transaction = False
         return True
 
+    def drop_undelivered(self) -> bool:
+        """Drops what was not delivered, and reports none of it; false when this producer must be made anew.
+
+        Requests that are on their way may still be taken, but not behind a record that is sent from now on: the client
+        goes on with a higher epoch of its producer id, and brokers refuse the lower one then (decision 0050).
+        """
+        if self._broken:
+            return False
+        handler, self.failures.handler = self.failures.handler, None
+        try:
+            # a record that is sent while this goes on would be dropped, too
+            self._bounded(lambda timeout_s: self.raw.purge(), _DROP_S)
+            return not served(lambda: self.raw.flush(_DROP_S))
+        except (KafkaException, HangingCallError) as exception:
+            log.warning("%s; the producer is made anew", self._broken_by("dropping undelivered records", exception))
+            return False
+        finally:
+            self.failures.handler = handler
+
     def discard(self) -> None:
         """Drops what was not delivered, and reports none of it; waits for nothing.
 
@@ -243,7 +265,7 @@ class WorkerProducer:
 
     def _bounded(self, act: Callable[[float], object], timeout_s: float) -> None:
         if self._calls is None:
-            self._calls = BoundedCalls("transactions")
+            self._calls = BoundedCalls("producer")
         self._calls.call(lambda timeout_s: served(lambda: act(timeout_s)), timeout_s)
 
     def _transact(self, doing: str, act: Callable[[float], object], attempt_s: float) -> None:

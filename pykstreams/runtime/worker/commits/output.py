@@ -1,6 +1,6 @@
 """The way out of a worker: its producer, the collector over it, and how to commit what goes through them.
 
-The three live and die together: a producer that was fenced is unusable, and so is what was built on it.
+What was built on a producer goes with it: one that was fenced is unusable.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class WorkerOutput:
         self._changelogs = changelogs
         self._pace = None if times is None else SendPace(clock, times.record_s)
         self._attempts = None if times is None else DeliveryAttempts(clock, times.record_s, times.give_up_s)
-        self._make()
+        self._producer = self._make_producer()
+        self._make_way()
 
     def prepare(self) -> None:
         """Gets ready for the first record; ``ClusterUnavailableError``: the cluster does not answer, call it again."""
@@ -74,12 +75,17 @@ class WorkerOutput:
         return not self._pace.must_wait(self._producer.undelivered)
 
     def renew(self) -> None:
-        """Makes a new producer, collector and way to commit; tasks that were made before must go."""
-        self._producer.discard()
-        self._make()
+        """Drops what was not delivered, and makes a new collector and way to commit; tasks made before must go.
 
-    def _make(self) -> None:
-        self._producer = self._make_producer()
+        The producer is made anew, too, where it has transactions or can take nothing any more. Otherwise it stays:
+        what it has given up cannot come behind what it sends from now on.
+        """
+        if self._config.exactly_once or self.collector.broken or not self._producer.drop_undelivered():
+            self._producer.discard()
+            self._producer = self._make_producer()
+        self._make_way()
+
+    def _make_way(self) -> None:
         self.collector = RecordCollector(
             self._producer,
             config=self._config,

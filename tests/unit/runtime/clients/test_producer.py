@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import ClusterMetadata
 
 from pykstreams.core.config import StreamsConfig
@@ -72,8 +72,8 @@ class FakeProducerClient(Producer):
         return ClusterMetadata()
 
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
-        assert in_queue and in_flight and not blocking
-        self._answer("purge")
+        assert in_queue and in_flight
+        self._answer("purge and wait" if blocking else "purge")
 
     def init_transactions(self, timeout: float = -1) -> None:
         self._answer("init")
@@ -115,6 +115,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     monkeypatch.setattr(bounded, "GRACE_S", 0.0)
     monkeypatch.setattr(module, "_CALL_S", 0.01)
     monkeypatch.setattr(module, "_OFFSETS_S", 0.01)
+    monkeypatch.setattr(module, "_DROP_S", 0.01)
     yield over.wait  # type: ignore[misc]
     over.set()
 
@@ -295,6 +296,44 @@ def test_discarded_producer_drops_what_it_holds(bench: ProducerBench) -> None:
 
     assert bench.client.calls == ["purge"]
     assert not bench.producer.abort()
+
+
+def test_undelivered_records_are_dropped_before_the_next_one_is_sent_and_none_is_reported(
+    bench: ProducerBench,
+) -> None:
+    """A record that is sent while the client still drops would be dropped, too, and nobody would know."""
+    reports: list[str] = []
+    bench.producer.failures.handler = lambda error, message: reports.append(error.name())
+    bench.client.answers["flush"] = [lambda: bench.producer.failures(KafkaError(KafkaError._PURGE_QUEUE), Message())]
+
+    assert bench.producer.drop_undelivered()
+
+    assert bench.client.calls == ["purge and wait", "flush"]
+    assert reports == []
+    bench.producer.failures(KafkaError(KafkaError._MSG_TIMED_OUT), Message())
+    assert reports == ["_MSG_TIMED_OUT"]
+
+
+def test_producer_that_does_not_drop_in_time_must_be_made_anew(
+    bench: ProducerBench, hanging: Callable[[], None]
+) -> None:
+    bench.client.answers["purge and wait"] = [hanging]
+
+    assert not bench.producer.drop_undelivered()
+    assert bench.producer.broken
+
+
+def test_producer_that_keeps_records_when_it_has_dropped_them_must_be_made_anew(bench: ProducerBench) -> None:
+    bench.client.undelivered = 1
+
+    assert not bench.producer.drop_undelivered()
+
+
+def test_producer_with_a_fatal_error_must_be_made_anew(bench: ProducerBench) -> None:
+    bench.client.answers["flush"] = [failure(KafkaError._FATAL, fatal=True)]
+
+    assert not bench.producer.drop_undelivered()
+    assert bench.producer.broken
 
 
 def test_leaders_are_looked_up_while_records_are_not_delivered(bench: ProducerBench) -> None:

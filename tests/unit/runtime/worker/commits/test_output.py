@@ -11,19 +11,22 @@ from confluent_kafka import Producer
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TaskMigratedError
-from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.producer import DeliveryFailures, WorkerProducer
 from pykstreams.runtime.topics.partition_counts import PartitionCounts
-from pykstreams.runtime.worker.commits.commit import CommitSteps, Deliveries
 from pykstreams.runtime.worker.commits.output import WorkerOutput
-from tests.unit.runtime.cluster_fakes import FakeClock, FakeMembership
+from tests.unit.runtime.cluster_fakes import FakeClock
+from tests.unit.runtime.worker.commits.steps import steps_over
 
 
 class NoClient(Producer):
     """A client for the types only: nothing of it is made, and nothing is sent through it."""
 
-    def __init__(self) -> None:
-        """Makes nothing."""
+    def __init__(self, undelivered: int = 0) -> None:
+        """Makes nothing; ``undelivered`` records stay whatever it is told."""
+        self.undelivered = undelivered
+
+    def flush(self, timeout: float = -1) -> int:
+        return self.undelivered
 
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
         """Drops nothing."""
@@ -48,25 +51,14 @@ class EndingProducer(WorkerProducer):
         self.history.append("discard")
 
 
-def output_over(*producers: WorkerProducer) -> WorkerOutput:
-    def steps(deliveries: Deliveries) -> CommitSteps:
-        clock = FakeClock()
-        return CommitSteps(
-            deliveries=deliveries,
-            membership=FakeMembership(),
-            end_offsets=lambda partitions: {},
-            on_committed=lambda offsets: None,
-            clock=clock,
-            outage=Outage("commits", clock, 300),
-        )
-
+def output_over(*producers: WorkerProducer, guarantee: str = "at_least_once") -> WorkerOutput:
     clock, made = FakeClock(), list(producers)
     return WorkerOutput(
-        config=StreamsConfig({"application.id": "shop", "bootstrap.servers": "b:1"}),
+        config=StreamsConfig({"application.id": "shop", "bootstrap.servers": "b:1", "processing.guarantee": guarantee}),
         clock=clock,
         partition_counts=PartitionCounts(lambda: {}, clock, 1000),
         make_producer=lambda: made.pop(0),
-        make_steps=steps,
+        make_steps=steps_over,
     )
 
 
@@ -92,6 +84,56 @@ def test_producer_is_let_go_also_when_it_breaks_at_the_end() -> None:
     assert producer.history == ["flush", "discard"]
 
 
+class DroppingProducer(EndingProducer):
+    """A producer that drops what it has not delivered, if it ``can``."""
+
+    def __init__(self, *, can: bool) -> None:
+        super().__init__(broken=False, failure=None)
+        self._can = can
+
+    def drop_undelivered(self) -> bool:
+        self.history.append("drop")
+        return self._can
+
+
+def test_producer_stays_where_it_drops_what_it_has_not_delivered() -> None:
+    """Brokers refuse what comes late of the dropped records then; another producer would stand beside it."""
+    producer, another = DroppingProducer(can=True), DroppingProducer(can=True)
+    output = output_over(producer, another)
+    collector = output.collector
+    output.renew()
+    output.close()
+
+    assert output.collector is not collector
+    assert (producer.history, another.history) == (["drop", "flush", "discard"], [])
+
+
+def test_producer_that_cannot_drop_what_it_has_not_delivered_is_made_anew() -> None:
+    producer, another = DroppingProducer(can=False), DroppingProducer(can=True)
+    output = output_over(producer, another)
+    output.renew()
+    output.close()
+
+    assert (producer.history, another.history) == (["drop", "discard"], ["flush", "discard"])
+
+
+def test_producer_that_can_take_nothing_any_more_is_made_anew() -> None:
+    producer, another = DroppingProducer(can=True), DroppingProducer(can=True)
+    output = output_over(producer, another)
+    output.collector.broken = True
+    output.renew()
+
+    assert producer.history == ["discard"]
+
+
+def test_producer_with_transactions_is_made_anew() -> None:
+    producer, another = DroppingProducer(can=True), DroppingProducer(can=True)
+    output = output_over(producer, another, guarantee="exactly_once_v2")
+    output.renew()
+
+    assert producer.history == ["discard"]
+
+
 @pytest.fixture
 def no_collector() -> Iterator[None]:
     """Cycles of garbage stay: a worker makes few, so that they are looked for after hours."""
@@ -102,7 +144,7 @@ def no_collector() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_collector")
 def test_client_of_a_producer_that_was_replaced_is_gone_at_once() -> None:
-    clients = [NoClient(), NoClient()]
+    clients = [NoClient(undelivered=1), NoClient()]
     output = output_over(*(WorkerProducer(client, DeliveryFailures(), FakeClock()) for client in clients))
     first, second = map(weakref.ref, clients)
     del clients
