@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -23,6 +23,7 @@ from pykstreams.cli.options import (
     state_dir_option,
     topology_argument,
 )
+from pykstreams.cli.row_texts import time_text
 from pykstreams.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -91,6 +92,11 @@ def list_stores(
     for name, kind, here in rows:
         told = "whole" if here == [-1] else f"partitions {', '.join(map(str, here))}" if here else "not here"
         click.echo(f"{name}  {kind}  {told}")
+    if not all(here for _, _, here in rows):
+        from pykstreams.state.directory.state_directory import application_folder
+
+        looked = application_folder(config.state_dir, config.application_id)
+        click.echo(f"looked in {str(looked)!r}; name another folder with --state-dir", err=True)
 
 
 _url = click.option(
@@ -136,7 +142,7 @@ def get(
     if url is not None:
         store, key = _words(words, "STORE KEY")
         rows = LiveStores(url, token_file, tls_ca, stale).rows_of_key(store, key, as_of)
-        if not told(rows, form):
+        if not told(rows, form, with_keys=False):
             click.echo(f"store {store!r} has nothing for {key!r}", err=True)
         return
     topology, store, key = _words(words, "TOPOLOGY STORE KEY")
@@ -420,16 +426,8 @@ def _as_json(entry: Entry) -> dict[str, object]:
 def _as_text(entry: Entry) -> str:
     parts = [str(entry.value)]
     if entry.start is not None and entry.end is not None:
-        parts.insert(0, f"{_time(entry.start)} to {_time(entry.end)}")
-    told = [] if entry.timestamp is None else [f"of {_time(entry.timestamp)}"]
+        parts.insert(0, f"{time_text(entry.start)} to {time_text(entry.end)}")
+    told = [] if entry.timestamp is None else [f"of {time_text(entry.timestamp)}"]
     if entry.partition >= 0:
         told.append(f"partition {entry.partition}")
     return "  ".join(parts) + (f"  ({', '.join(told)})" if told else "")
-
-
-def _time(ms: int) -> str:
-    """A time to read, or ms where there is no such date."""
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    except (OverflowError, OSError, ValueError):
-        return f"{ms} ms"

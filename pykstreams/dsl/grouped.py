@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, overload
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import CountWindows, SessionWindows, SlidingWindows, Window, Windows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
+from pykstreams.dsl.chained import TO_A_RESULT, Chained
 from pykstreams.dsl.cogrouped import CogroupedKStream
 from pykstreams.dsl.count_windowed import CountWindowedKStream
 from pykstreams.dsl.inference import aggregate_serde
@@ -33,13 +34,17 @@ _AGGREGATE = "KSTREAM-AGGREGATE-"
 _REDUCE = "KSTREAM-REDUCE-"
 
 
-class KGroupedStream(Generic[K, V]):
+class KGroupedStream(Chained, Generic[K, V]):
     """A grouped stream; an aggregation gives a table with one row a group.
 
     Records with null key or value are dropped. If the key may have changed before, the records go through the topic
     ``<application.id>-<name>-repartition``, named after ``Grouped.name`` or else the store. Source:
     ``KGroupedStream``, 4.3.1.
     """
+
+    _elsewhere = dict.fromkeys(
+        ("filter", "join", "left_join", "map_values", "to", "to_stream", "to_table"), TO_A_RESULT
+    )
 
     def __init__(self, place: Place, options: Grouped[K, V], make_stream: Callable[[Place], KStream[K, V]]) -> None:
         self._place = place

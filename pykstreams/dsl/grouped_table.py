@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.dsl.chained import TO_A_RESULT, Chained
 from pykstreams.dsl.inference import aggregate_serde
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
@@ -31,11 +32,13 @@ VR = TypeVar("VR")
 _AGGREGATE = "KTABLE-AGGREGATE-"
 
 
-class KGroupedTable(Generic[K, V]):
+class KGroupedTable(Chained, Generic[K, V]):
     """The rows of a table, grouped; aggregations add the new value of a changed row and take away the old one.
 
     Rows whose group or value is null are left out. Source: ``KGroupedTable``, 4.3.1.
     """
+
+    _elsewhere = dict.fromkeys(("filter", "join", "left_join", "map_values", "to", "to_stream"), TO_A_RESULT)
 
     def __init__(self, place: Place, topic_name: str | None) -> None:
         self._place = place

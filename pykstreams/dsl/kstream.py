@@ -10,6 +10,7 @@ from pykstreams.core.processor import FixedKeyProcessorSupplier, ProcessorSuppli
 from pykstreams.core.types import Duration, ForeachAction, KeyValueMapper, Predicate, TopicNameExtractor, duration_ms
 from pykstreams.core.windows import JoinWindows
 from pykstreams.dsl.branching import BranchedKStream
+from pykstreams.dsl.chained import TO_GROUPS, Chained
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.grouped import KGroupedStream
 from pykstreams.dsl.inference import (
@@ -77,13 +78,20 @@ KG = TypeVar("KG")
 VO = TypeVar("VO")
 
 
-class KStream(Generic[K, V]):
+class KStream(Chained, Generic[K, V]):
     """A stream of records; every operation returns a new stream and leaves this one as it is.
 
     Functions must not change the keys and values they are given: other branches see the same objects. Steps that
     may change the key mark the stream, and grouping or joining it goes through a repartition topic. Source:
     ``KStream``, 4.3.1.
     """
+
+    _elsewhere = dict.fromkeys(("aggregate", "cogroup", "count", "reduce", "windowed_by"), TO_GROUPS) | {
+        "branch": "split it first: split().branch(...)",
+        "default_branch": "split it first: split().branch(...).default_branch()",
+        "suppress": "only tables are suppressed: those of an aggregation, or to_table().suppress(...)",
+        "to_stream": "it is one",
+    }
 
     def __init__(self, place: Place) -> None:
         self._place = place

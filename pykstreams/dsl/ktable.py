@@ -9,6 +9,7 @@ from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import V1, V2, KeyValueMapper, Predicate, ValueJoiner
 from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTransformerWithKeySupplier
 from pykstreams.dsl.aggregations.suppression import Suppressed, suppress
+from pykstreams.dsl.chained import TO_A_STREAM, Chained
 from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.inference import pair_serdes, passed_on, transformer_serde, value_serde
 from pykstreams.dsl.joins.one_to_many_join import ResultKeys, join_one_to_many
@@ -47,12 +48,39 @@ VO = TypeVar("VO")
 VR = TypeVar("VR")
 
 
-class KTable(Generic[K, V]):
+class KTable(Chained, Generic[K, V]):
     """A table: at most one row a key, the value ``None`` deletes a row.
 
     Whether a table keeps a store is up to ``materialized``: a named one does and can be queried, others keep one only
     if something after them needs it. Source: ``KTable``, 4.3.1.
     """
+
+    _elsewhere = dict.fromkeys(
+        (
+            "flat_map",
+            "flat_map_values",
+            "foreach",
+            "lookup",
+            "map",
+            "map_values_async",
+            "merge",
+            "peek",
+            "print",
+            "process",
+            "process_values",
+            "repartition",
+            "select_key",
+            "split",
+            "to",
+            "to_sql",
+        ),
+        TO_A_STREAM,
+    ) | {
+        **dict.fromkeys(("aggregate", "count", "reduce"), "group it first: group_by(...).{name}(...)"),
+        "group_by_key": "the rows of a table are grouped by group_by(...), whose function gives key and value",
+        "to_table": "it is one",
+        "windowed_by": "windows are of streams: group_by_key().windowed_by(...) of the stream that it is made of",
+    }
 
     def __init__(self, table: Table) -> None:
         self._table = table

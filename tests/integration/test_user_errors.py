@@ -119,6 +119,13 @@ def make_application(bootstrap_servers: str, make_name: Callable[[str], str]) ->
     return make
 
 
+def all_missing(bootstrap_servers: str) -> str:
+    return (
+        f"(pykstreams topics TOPOLOGY --create --bootstrap-servers {bootstrap_servers} "
+        "creates every topic that is missing)\n"
+    )
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_unknown_source_topic_is_named_with_its_reader_and_the_nearest_that_exists(
     run: Run, make_application: Callable[..., str], bootstrap_servers: str, workers: str
@@ -164,7 +171,7 @@ def test_all_topics_that_are_missing_are_named_in_one_error(
     ) + "".join(
         f"kafka-topics.sh --bootstrap-server {bootstrap_servers} --create --topic {name}-{topic} --partitions 4\n"
         for topic in ("in-1", "in-2", "in-3", "letters", "out")
-    )
+    ) + all_missing(bootstrap_servers)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -180,7 +187,7 @@ def test_missing_sink_topic_is_an_error_of_topics_before_the_first_record(
         f"MissingSinkTopicError: topic '{name}-outt', which KSTREAM-SINK-0000000007 writes, does not exist on "
         f"{bootstrap_servers} (did you mean '{name}-out'?); correct its name in the topology, or create it, for "
         f"instance with\nkafka-topics.sh --bootstrap-server {bootstrap_servers} --create --topic {name}-outt "
-        "--partitions 4\n"
+        f"--partitions 4\n{all_missing(bootstrap_servers)}"
     )
     assert f"{name}-counts-changelog" not in topics_of(bootstrap_servers)
 

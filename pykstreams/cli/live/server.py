@@ -50,7 +50,7 @@ class Server:
             except urllib.error.HTTPError as error:
                 with error:
                     body = error.read(1 << 16)
-                raise _failure(target, error.code, body) from error
+                raise _failure(target, error.code, body) from None  # it says the number only
         except (OSError, ValueError, http.client.HTTPException) as error:
             why = str(error).strip() or type(error).__name__
             raise ClusterError(f"{self.url} was not reached: {why}; is it the --http of a running worker?") from error

@@ -17,6 +17,7 @@ from urllib.parse import quote
 import click
 
 from pykstreams.cli.live.server import NothingThereError, Row, Server
+from pykstreams.cli.row_texts import time_text
 from pykstreams.core.errors import ConfigError
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -111,23 +112,24 @@ def show(
     told(LiveStores(url, token_file, tls_ca, stale).rows(store, limit), form)
 
 
-def told(rows: Iterator[Row], form: str) -> int:
+def told(rows: Iterator[Row], form: str, *, with_keys: bool = True) -> int:
     """Prints rows; returns how many there were."""
     found = list(rows)
     if form == "json":
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         for row in found:
-            click.echo(_as_text(row))
+            click.echo(_as_text(row, with_keys))
     return len(found)
 
 
-def _as_text(row: Row) -> str:
-    parts = [_cell(row["key"]), _cell(row["value"])]
+def _as_text(row: Row, with_key: bool) -> str:
+    parts = [_cell(row["key"])] if with_key else []
     if isinstance(window := row.get("window"), dict):
-        parts.insert(1, f"{window['start']} to {window['end']}")
-    if row.get("timestamp") is not None:
-        parts.append(f"(of {row['timestamp']})")
+        parts.append(f"{time_text(window['start'])} to {time_text(window['end'])}")
+    parts.append(_cell(row["value"]))
+    if isinstance(time := row.get("timestamp"), int):
+        parts.append(f"(of {time_text(time)})")
     source = row.get("from")
     if isinstance(source, dict) and source["role"] not in ("active", "global"):
         parts.append(f"({source['role']}, {source['stale_ms']} ms old)")

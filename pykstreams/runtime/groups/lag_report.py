@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.groups.group_states import told_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class LagReport:
 
     def lines(self) -> Iterator[str]:
         """Yields the text for users."""
-        yield f"group {self.application_id} ({self.protocol}): {self.state}; ends are {self.isolation}"
+        yield f"group {self.application_id} ({self.protocol}): {told_state(self.state)}; ends are {self.isolation}"
         for one in self.tasks:
             yield f"task {one.task}: {one.lag()}"
             for place in one.partitions:

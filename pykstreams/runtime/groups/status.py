@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.clients.inspection.group_tools import GroupView
+from pykstreams.runtime.groups.group_states import told_state
 from pykstreams.runtime.groups.members import Member, members_of
 from pykstreams.runtime.membership.task_names import task_names
 
@@ -48,7 +49,7 @@ class GroupStatus:
 
     def lines(self) -> Iterator[str]:
         """Yields the text for users."""
-        yield f"group {self.application_id} ({self.protocol}): {self.state}, {len(self.members)} members"
+        yield f"group {self.application_id} ({self.protocol}): {told_state(self.state)}, {len(self.members)} members"
         for one in self.members:
             yield f"member {one.id} (client {one.client_id}, {one.host}{_served(one)})"
             if one.tasks is None:

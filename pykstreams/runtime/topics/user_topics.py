@@ -106,13 +106,20 @@ class UserTopics:
             place = "the settings" if what is _DEAD_LETTERS else "the topology"
             return (
                 f"topic {topic!r}, {what} does not exist on {where}{hint(topic)}; correct its name in {place}, or "
-                f"create it, for instance with\n{self._command(topic, existing)}"
+                f"create it, for instance with\n{self._command(topic, existing)}\n{self._all()}"
             )
         lines = "".join(f"\n- {topic!r}, {what.rstrip(',')}{hint(topic)}" for topic, what in sorted(missing.items()))
         commands = "".join(f"\n{self._command(topic, existing)}" for topic in sorted(missing))
         return (
             f"{len(missing)} topics do not exist on {where}; correct their names, or create them, for instance as "
-            f"below:{lines}{commands}"
+            f"below:{lines}{commands}\n{self._all()}"
+        )
+
+    def _all(self) -> str:
+        """The command of ours that makes every topic that is missing."""
+        return (
+            f"(pykstreams topics TOPOLOGY --create --bootstrap-servers {self._client.bootstrap} "
+            "creates every topic that is missing)"
         )
 
     def _hint(self, topic: str, existing: Mapping[str, int]) -> str:

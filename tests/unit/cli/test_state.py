@@ -162,7 +162,8 @@ def test_state_directory_that_is_not_there_is_an_error(
 
 def test_stores_are_listed_with_their_kinds_and_partitions(invoke: Callable[..., Result], folder: Path) -> None:
     (folder / "shop" / "0_0").unlink()
-    listed = dict(line.split("  ", 1) for line in invoke("list").output.splitlines())
+    result = invoke("list")
+    listed = dict(line.split("  ", 1) for line in result.stdout.splitlines())
     as_json = json.loads(invoke("list", "--format", "json").output)
 
     assert listed == {
@@ -173,6 +174,7 @@ def test_stores_are_listed_with_their_kinds_and_partitions(invoke: Callable[...,
         "forgotten": "key-value  not here",
     }
     assert {"store": "totals", "kind": "key-value", "partitions": [1]} in as_json
+    assert result.stderr == f"looked in {str(folder / 'shop')!r}; name another folder with --state-dir\n"
 
 
 def test_store_is_exported_to_a_file(invoke: Callable[..., Result], folder: Path) -> None:

@@ -72,6 +72,13 @@ def test_nobody_has_tasks_of_a_group_without_members() -> None:
     assert found.as_dict()["unassigned"] == ["0_0", "0_1", "1_0", "1_1"]
 
 
+def test_state_of_a_group_that_brokers_do_not_know_is_told_with_what_it_means() -> None:
+    assert next(status(GroupView("classic", (), "Dead")).lines()) == (
+        "group shop (classic): Dead (brokers know no such group: it has not run yet, or its offsets have expired), "
+        "0 members"
+    )
+
+
 def test_tasks_are_not_guessed_while_a_classic_group_rebalances() -> None:
     found = status(GroupView("classic", (GroupMember("m-1", "c-1", "/10.0.0.1"),), "PreparingRebalance"))
 

@@ -58,7 +58,8 @@ def test_missing_sink_topic_is_named_with_its_writer_and_the_cure() -> None:
     assert str(raised.value) == (
         "topic 'bills', which D writes, does not exist on broker:9092 (did you mean 'bill'?); correct its name in the "
         "topology, or create it, for instance with\n"
-        "kafka-topics.sh --bootstrap-server broker:9092 --create --topic bills --partitions 4"
+        "kafka-topics.sh --bootstrap-server broker:9092 --create --topic bills --partitions 4\n"
+        "(pykstreams topics TOPOLOGY --create --bootstrap-servers broker:9092 creates every topic that is missing)"
     )
     assert cluster.asked_for == ["bills"]
 
@@ -70,7 +71,8 @@ def test_missing_topic_of_dead_letters_is_named_with_its_setting() -> None:
     assert str(raised.value) == (
         "topic 'lost', which errors.dead.letter.queue.topic.name gives for dead letters, does not exist on "
         "broker:9092; correct its name in the settings, or create it, for instance with\n"
-        "kafka-topics.sh --bootstrap-server broker:9092 --create --topic lost --partitions 4"
+        "kafka-topics.sh --bootstrap-server broker:9092 --create --topic lost --partitions 4\n"
+        "(pykstreams topics TOPOLOGY --create --bootstrap-servers broker:9092 creates every topic that is missing)"
     )
 
 
@@ -95,7 +97,8 @@ def test_all_topics_that_are_missing_are_named_at_once() -> None:
         "kafka-topics.sh --bootstrap-server broker:9092 --create --topic lost --partitions 4\n"
         "kafka-topics.sh --bootstrap-server broker:9092 --create --topic names --partitions 4\n"
         "kafka-topics.sh --bootstrap-server broker:9092 --create --topic orders --partitions 4\n"
-        "kafka-topics.sh --bootstrap-server broker:9092 --create --topic returns --partitions 4"
+        "kafka-topics.sh --bootstrap-server broker:9092 --create --topic returns --partitions 4\n"
+        "(pykstreams topics TOPOLOGY --create --bootstrap-servers broker:9092 creates every topic that is missing)"
     )
     assert cluster.asked_for == []
 
@@ -103,7 +106,7 @@ def test_all_topics_that_are_missing_are_named_at_once() -> None:
 def test_the_command_makes_a_topic_like_those_that_are_read_with_it() -> None:
     topology = plan(part(0, source("A", "orders", "returns"), sink("B", "bills")))
 
-    with pytest.raises(MissingSourceTopicError, match=r"--create --topic returns --partitions 12$"):
+    with pytest.raises(MissingSourceTopicError, match=r"--create --topic returns --partitions 12\n"):
         UserTopics(FakeUserTopics(set()), topology).check_sources({"orders": 12, "bills": 12, "other": 50})
 
 
