@@ -9,6 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 from pykstreams.core.clock import Clock
@@ -80,11 +81,10 @@ class Staleness:
 
     def _sample(self, asked: Future[None], now: float) -> None:
         try:
-            lags = self._lags()
-            with self._lock:
-                self._samples.append((now, lags))
-        except ClusterError:  # the brokers are away
-            pass
+            with suppress(ClusterError):  # the brokers are away
+                lags = self._lags()
+                with self._lock:
+                    self._samples.append((now, lags))
         except Exception as error:
             asked.set_exception(error)
             return
