@@ -155,12 +155,12 @@ def build(
 
 def _tables(path: Path) -> dict[str, Mapping[str, object]]:
     """The stores of a file."""
-    text = path.read_text(encoding="utf-8")
     try:
+        text = path.read_text(encoding="utf-8")
         found = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise click.UsageError(f"{path} cannot be read: {error}") from error
-    tables = found.get("stores")
+    tables = found.get("stores") if isinstance(found, dict) else None
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         raise click.UsageError(f"{path} names no stores; write a table [stores.NAME] for each, with from and key in it")
     for name, table in tables.items():

@@ -71,7 +71,7 @@ def _shape_in_file(place: str) -> TopologyShape:
 
     try:
         text = Path(place).read_text(encoding="utf-8")
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise TopologyError(f"description {place!r} cannot be read: {error}; write it anew") from error
     return _shape_in(text, place)
 

@@ -120,8 +120,12 @@ def duration_ms(text: str) -> int:
 
 def read_offsets(path: Path) -> Given:
     """Reads lines ``topic,partition,offset``, as Kafka's tools write them; empty lines are left out."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the file of offsets {str(path)!r} cannot be read: {error}; name another one") from error
     offsets: dict[TopicPartition, int] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         fields = [field.strip().strip('"') for field in line.split(",")]

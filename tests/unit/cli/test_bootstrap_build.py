@@ -115,6 +115,24 @@ def test_a_file_of_stores_that_says_nothing_is_refused(text: str, said: str, sho
 
 
 @pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("stores.toml", b'[stores.customers]\nfrom = "\xff"', "cannot be read"),
+        ("stores.json", b'{"stores": "\xff"}', "cannot be read"),
+        ("stores.json", b"[]", "names no stores; write a table [stores.NAME] for each"),
+    ],
+)
+def test_a_file_of_stores_that_holds_something_else_is_refused(
+    name: str, data: bytes, said: str, shop: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    result = run(shop, "--stores", str(tmp_path / name), "--out", str(tmp_path / "out"))
+
+    assert 2 == result.exit_code
+    assert said in result.output
+
+
+@pytest.mark.parametrize(
     ("line", "said"),
     [
         ('latest = "false"', "latest = 'false'; expected true or false"),

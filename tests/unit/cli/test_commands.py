@@ -809,3 +809,11 @@ def test_class_that_cannot_be_imported_is_told_with_its_source_before_anything_e
         "ConfigError: setting 'processing.exception.handler' is 'nomod:Nope', which cannot be imported: No module "
         "named 'nomod'; correct it, or install the module where the application runs [shop.toml]\n",
     )
+
+
+def test_description_that_is_no_text_is_refused(invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "old.json").write_bytes(b'{"shape": "\xff"}')
+    result = invoke("diff", str(tmp_path / "old.json"), "count.py")
+
+    assert result.exit_code == 2
+    assert "old.json' cannot be read" in result.stderr

@@ -80,6 +80,14 @@ def test_wrong_line_of_a_file_is_named(line: str, tmp_path: Path) -> None:
         read_offsets(file)
 
 
+def test_file_of_offsets_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "offsets.csv"
+    file.write_bytes(b"orders,0,1\n\xff\xfe\n")
+
+    with pytest.raises(ConfigError, match=r"offsets.csv' cannot be read"):
+        read_offsets(file)
+
+
 @pytest.mark.parametrize("text", ["7D", "P", "PT", "P7", "-P1D"])
 def test_wrong_duration_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="expected one such as P7D"):
