@@ -24,8 +24,8 @@ F = TypeVar("F", bound=Callable[..., object])
 _EPILOG = """Settings are those of clients, for instance --set security.protocol=SSL. From strong to weak:
 --bootstrap-servers, --set key=value, variables like PYKSTREAMS_BOOTSTRAP_SERVERS, and --config FILE."""
 
-_CUTS = {"hour": 13, "day": 10}
-"""How much of the text of a time is left."""
+_ENDS = {"hour": ":", "day": "T"}
+"""Where the text of a time is cut; one without a date is left whole."""
 
 
 @click.group()
@@ -117,7 +117,7 @@ def list_letters(letters: tuple[str, ...], by: str | None, form: str, **options:
         counts: Counter[tuple[str, str, str]] = Counter()
         times: dict[tuple[str, str, str], tuple[int, int]] = {}
         for letter in filter(given.selection.has, Letters.of(given.config, topic)):
-            when = "" if by is None else time_text(letter.timestamp)[: _CUTS[by]]
+            when = "" if by is None else time_text(letter.timestamp).partition(_ENDS[by])[0]
             group = letter.exception or "unknown", letter.source_topic or "unknown", when
             counts[group] += 1
             first, last = times.get(group, (letter.timestamp, letter.timestamp))

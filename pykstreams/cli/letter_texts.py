@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import click
+
+from pykstreams.cli import row_texts
 
 if TYPE_CHECKING:
     from pykstreams.core.types import Headers
@@ -80,12 +81,10 @@ def read_text(found: object) -> str:
 def time_text(ms: int) -> str:
     """A time to read.
 
-    >>> time_text(1767225600123)
-    '2026-01-01T00:00:00.123Z'
+    >>> time_text(1767225600123), time_text(-1)
+    ('2026-01-01T00:00:00.123Z', 'unknown')
     """
-    if ms < 0:
-        return "unknown"
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return "unknown" if ms < 0 else row_texts.time_text(ms)
 
 
 def as_data(letter: DeadLetter, key: Shown, value: Shown) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 
 from pykstreams.cli.app import cli
 from pykstreams.cli.letter_texts import Text, as_data, as_text, plain, shown_by, time_text
+from pykstreams.runtime.dead_letters.replay import Letters
 from tests.unit.runtime.dead_letters.test_letters import letter
 
 
@@ -111,6 +113,22 @@ def test_a_serde_that_is_none_is_refused() -> None:
 
 def test_times_that_nobody_knows_are_unknown() -> None:
     assert (time_text(-1), plain(b"a\tb")) == ("unknown", "a\tb")
+
+
+@pytest.mark.parametrize("by", ["hour", "day"])
+def test_letters_of_a_time_without_a_date_are_counted(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a record whose timestamp is in microseconds, for instance."""
+    letters = [letter(timestamp=1_767_225_600_123_456), letter(timestamp=-1), letter(timestamp=1000)]
+    monkeypatch.setattr(Letters, "of", lambda config, topic: letters)
+    command = ["dlq", "list", "dead", "--bootstrap-servers", "a:1", "--format", "json", "--by", by]
+    result = CliRunner().invoke(cli, command, catch_exceptions=False)
+
+    found = [(row[by], row["last"]) for row in json.loads(result.stdout)]
+    assert found == [
+        ("1767225600123456 ms", "1767225600123456 ms"),
+        ({"hour": "1970-01-01T00", "day": "1970-01-01"}[by], "1970-01-01T00:00:01.000Z"),
+        ("unknown", "unknown"),
+    ]
 
 
 def test_letters_are_not_replayed_into_their_own_topic() -> None:
