@@ -157,7 +157,8 @@ class Routing:
         left, room, me = asked.limit, self._options.max_answer_bytes, self._queries.host
         for number, owner in list(owners.items()):
             mine = held.get(number)
-            if mine is not None and (mine.role in _CURRENT or asked.local):
+            elsewhere = owner.active_host not in (me, HostInfo.UNAVAILABLE)
+            if mine is not None and (mine.role in _CURRENT or asked.local or not elsewhere):
                 if left <= 0 or room <= 0:
                     continue
                 self._read(mine, question, asked, left, begun, room)
@@ -169,10 +170,12 @@ class Routing:
                     begun.failed[number] = _away(name, number, f"not on {_text(me)}")
                 else:
                     del begun.owners[number]
-            elif owner.active_host not in (me, HostInfo.UNAVAILABLE):
+            elif elsewhere:
                 begun.elsewhere.setdefault(owner.active_host, []).append(number)
-            else:
+            elif owner.active_host == HostInfo.UNAVAILABLE:
                 begun.failed[number] = _away(name, number, "on no instance that the group knows an address of")
+            else:
+                begun.failed[number] = _away(name, number, f"of {_text(me)}, which has not opened it yet")
         return begun
 
     def _wanted(self, question: Question, asked: Asked) -> dict[int, KeyQueryMetadata]:

@@ -240,6 +240,22 @@ def test_an_instance_that_is_named_as_owner_and_has_nothing_answers_no_question_
     assert two.client.get("/stores/prices/keys/key-1").problem == "unavailable"
 
 
+def test_an_instance_that_has_not_got_its_partition_ready_says_so(make: Make) -> None:
+    (one,) = make(({0, 1, 2, 3}, set()))
+    task = one.tasks.by_partition[partition_for_key(b"key-1", PARTITIONS)]
+    where = f"127.0.0.1:{one.host.port}"
+
+    one.tasks.started[task] = False
+    restoring = one.client.get("/stores/prices/keys/key-1").json["detail"]
+    allowed = one.client.get("/stores/prices/keys/key-1?stale=allow").json
+    one.tasks.started.pop(task)
+    not_open = one.client.get("/stores/prices/keys/key-1").json["detail"]
+
+    assert f"is being restored on {where}, and stale answers are refused" in restoring
+    assert (allowed["value"], allowed["from"]["role"]) == ("v-key-1", "restoring")
+    assert f"is of {where}, which has not opened it yet" in not_open
+
+
 def identified(folder: Path, believes: str = "tests") -> dict[str, Any]:
     """The options of instances with a certificate of the authority ``tests``, which believe another one, or that."""
     certificate, key = Authority(folder, "tests").certify("shop")
