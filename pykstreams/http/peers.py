@@ -37,7 +37,7 @@ class Peers:
             try:
                 status, body = self._exchange(host, target)
                 break
-            except (OSError, http.client.HTTPException) as error:
+            except (OSError, UnicodeError, http.client.HTTPException) as error:  # UnicodeError: a host that is no name
                 self._forget(host)
                 if again and kept is not None:  # a connection that was kept may have been closed meanwhile
                     continue

@@ -359,7 +359,7 @@ def _parts_of(found: object, host: HostInfo) -> list[Part]:
     """Reads what ``parts_json`` wrote."""
     try:
         return [_part_of(one) for one in cast("dict[str, list[dict[str, object]]]", found)["parts"]]
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise ProblemError(
             "bad-peer",
             f"the instance at {_text(host)} answered what is no part of an answer; run the same release on all",

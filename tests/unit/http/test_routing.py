@@ -13,6 +13,7 @@ from pykstreams.core.errors import ClusterError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TopicPartition
 from pykstreams.http import Address, HttpOptions, HttpServer, app
+from pykstreams.http.peers import Peers
 from pykstreams.http.server import bound
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.queries.lags import LagInfo
@@ -254,6 +255,30 @@ def test_an_instance_that_has_not_got_its_partition_ready_says_so(make: Make) ->
     assert f"is being restored on {where}, and stale answers are refused" in restoring
     assert (allowed["value"], allowed["from"]["role"]) == ("v-key-1", "restoring")
     assert f"is of {where}, which has not opened it yet" in not_open
+
+
+def test_an_address_that_is_none_is_an_instance_that_is_away(make: Make) -> None:
+    one, two = make((set(), {0, 1, 2, 3}), ({0, 1, 2, 3}, set()))
+    two.host = HostInfo("shop..3", 8080)
+    one.learn([one, two])
+
+    refused = one.client.get("/stores/prices/keys/key-1")
+    assert refused.problem == "unavailable"
+    assert "the instance at shop..3:8080 was not reached" in refused.json["detail"]
+    assert one.client.get("/stores/prices/keys/key-1?stale=allow").json["value"] == "v-key-1"
+
+
+def test_an_instance_that_answers_other_parts_is_said_to_be_of_another_release(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, _ = make((set(), set()), ({0, 1, 2, 3}, set()))
+    source = {"partition": 0, "host": "two", "role": "active", "position": {}}
+    part = {"from": source, "rows": [{"key": "key-1"}], "marks": [], "more": False}
+    monkeypatch.setattr(Peers, "ask", lambda *_: {"parts": [part]})
+
+    answer = one.client.get("/stores/prices/keys/key-1")
+    assert (answer.status, answer.problem) == (502, "bad-peer")
+    assert "run the same release on all" in answer.json["detail"]
 
 
 def identified(folder: Path, believes: str = "tests") -> dict[str, Any]:
