@@ -50,8 +50,8 @@ class Staleness:
 
     def of(self, store: str, partition: int) -> tuple[int | None, int | None]:
         """The offsets that are missing, and since how many ms at most; ``None`` for what is not known."""
-        now = self._clock.monotonic()
-        self._ask(now)
+        self._ask(self._clock.monotonic())
+        now = self._clock.monotonic()  # later, by how long the brokers were waited for
         with self._lock:
             samples = list(self._samples)
         newest = samples[-1][1].get(store, {}).get(partition) if samples else None

@@ -67,6 +67,14 @@ def test_a_copy_is_as_old_as_the_last_answer_while_the_brokers_are_away(brokers:
     assert copies.of("prices", 0) == (0, 0)
 
 
+def test_a_copy_ages_while_the_brokers_are_waited_for(brokers: Brokers, clock: MockClock) -> None:
+    def slowly() -> Lags:
+        clock.advance(800)
+        return brokers()
+
+    assert Staleness(slowly, clock).of("prices", 0) == (0, 800)
+
+
 def test_nothing_is_known_of_a_copy_before_the_brokers_have_answered(brokers: Brokers, clock: MockClock) -> None:
     brokers.error = ClusterError("the brokers are away")
 
