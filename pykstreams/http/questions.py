@@ -19,6 +19,7 @@ from pykstreams.http.problems import ProblemError
 from pykstreams.runtime.queries.catalog import StoreDescription
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.serdes.base import AnySerde, bind_serializer
+from pykstreams.state.encoding.composed_keys import LAST_TIME
 from pykstreams.state.encoding.layout import NO_TIMESTAMP
 from pykstreams.state.interfaces.session_store import SessionStore
 from pykstreams.state.interfaces.store import KeyValueIterator, KeyValueStore
@@ -221,7 +222,7 @@ class WindowsQuestion:
 
         raw = key_writer(self.store)(self.key)
         for start, kept, store in _pairs(local, read):
-            window = start, start + size
+            window = start, min(start + size, LAST_TIME)
             yield _row(self.store, self.key, kept, store, mark_of(raw, *window), window)
 
     def _of_keys(self, local: LocalStore) -> Iterator[Row]:

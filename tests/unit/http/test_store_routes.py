@@ -24,7 +24,7 @@ from pykstreams import (
     TimeWindows,
 )
 from pykstreams.core.hashing import partition_for_key
-from pykstreams.core.types import Decoder, Encoder
+from pykstreams.core.types import END_OF_TIME, Decoder, Encoder
 from pykstreams.serdes import SchemaRegistryAvroSerde
 from pykstreams.serdes.base import CompiledSerde
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
@@ -263,6 +263,21 @@ def test_windows_of_all_keys_come_in_pages(windows: Client, order: str) -> None:
 
     assert len(whole) == 6
     assert found == whole
+
+
+def test_a_window_at_the_end_of_time_is_the_same_by_key_and_among_all(make: Make) -> None:
+    builder = StreamsBuilder()
+    stream = builder.stream(TOPIC, Consumed(key_serde=TEXT, value_serde=TEXT))
+    kept = StreamJoined(key_serde=TEXT, value_serde=TEXT, other_value_serde=TEXT, store_name="kept")
+    stream.join(stream, lambda left, right: left, windows=JoinWindows(10, grace=0), stream_joined=kept).to("out")
+    application = make(builder)
+    application.feed(("tea", "x", END_OF_TIME - 7))
+    client = client_of(application)
+
+    of_key = client.get("/stores/kept-this-join-store/windows/tea").json["rows"]
+    of_all = client.get("/stores/kept-this-join-store/windows").json["rows"]
+    assert of_key == of_all
+    assert [row["window"] for row in of_key] == [{"start": END_OF_TIME - 7, "end": END_OF_TIME}]
 
 
 def test_windows_of_a_range_of_keys(windows: Client) -> None:
