@@ -25,6 +25,7 @@ class Pool:
         self._most = threads + waiting
         self._lock = threading.Lock()
         self._busy = 0
+        self._closed = False
 
     async def run(self, work: Callable[[], T]) -> T:
         """Runs ``work`` in a thread."""
@@ -37,15 +38,27 @@ class Pool:
             self._busy += 1
         try:
             future = self._executor.submit(work)
-        except BaseException:
+        except BaseException as error:
             self._ended(None)
+            if self._closed:
+                raise self._refused() from error
             raise
         future.add_done_callback(self._ended)
-        return await asyncio.wrap_future(future)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if self._closed and future.cancelled() and task is not None and not task.cancelling():
+                raise self._refused() from error
+            raise
 
     def close(self) -> None:
-        """Lets no more in; what runs goes on to its end."""
+        """Lets no more in, and refuses what waits; what runs goes on to its end."""
+        self._closed = True
         self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _refused(self) -> ProblemError:
+        return ProblemError("unavailable", f"the {self._name} of this instance have ended; ask another instance")
 
     def _ended(self, future: Future[T] | None) -> None:
         with self._lock:

@@ -312,3 +312,45 @@ def test_an_application_may_be_mounted_in_another_one(application: Application) 
     assert isinstance(app(Streams(application)), HttpApp)
     assert client.get("/kafka/stores/prices/keys/tea").json["value"] == "v-tea"
     assert client.get("/kafka/nothing").problem == "not-found"
+
+
+def test_an_application_that_is_closed_refuses_questions(
+    application: Application, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = client_of(application)
+    client.app.close()
+
+    answer = client.get("/stores/prices/range")
+    assert (answer.status, answer.problem) == (503, "unavailable")
+    assert not caplog.records
+
+
+def test_a_read_that_waits_when_the_application_is_closed_is_refused(application: Application) -> None:
+    client = client_of(application, readers=1)
+    entered, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with application.by_partition[0].gate, application.by_partition[1].gate:
+            entered.set()
+            release.wait(PATIENCE_S)
+
+    worker = threading.Thread(target=hold)
+    worker.start()
+    entered.wait(PATIENCE_S)
+
+    async def ask() -> list[Answered]:
+        asked = [asyncio.create_task(client.ask("/stores/prices/keys/tea", {})) for _ in range(2)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        client.app.close()
+        refused = await asked[1]
+        release.set()
+        return [await asked[0], refused]
+
+    try:
+        answered, refused = asyncio.run(ask())
+    finally:
+        release.set()
+        worker.join()
+    assert answered.status == 200
+    assert (refused.status, refused.problem) == (503, "unavailable")
