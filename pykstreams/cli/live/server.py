@@ -41,11 +41,11 @@ class Server:
         if not self.url.startswith(("http://", "https://")):
             raise click.BadParameter(f"{self.url!r} is no address; write http://HOST:PORT", param_hint="--url")
         target = f"{self.url.rstrip('/')}{path}" + (f"?{urlencode(query)}" if query else "")
-        headers = self._headers()
+        headers, tls = self._headers(), self._tls()
         try:
             request = urllib.request.Request(target, headers=headers)
             try:
-                with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=self._tls()) as answer:
+                with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=tls) as answer:
                     return cast("Row", json.load(answer))
             except urllib.error.HTTPError as error:
                 with error:
@@ -59,7 +59,14 @@ class Server:
         return {} if self.token_file is None else {"Authorization": f"Bearer {token_in(self.token_file)}"}
 
     def _tls(self) -> ssl.SSLContext | None:
-        return ssl.create_default_context(cafile=self.ca_file) if self.url.startswith("https:") else None
+        if not self.url.startswith("https:"):
+            return None
+        try:
+            return ssl.create_default_context(cafile=self.ca_file)
+        except OSError as error:  # ssl.SSLError is one
+            raise ConfigError(
+                f"certificates cannot be checked by {self.ca_file!r}: {error}; give a PEM file of certificates"
+            ) from error
 
 
 class NothingThereError(ConfigError):

@@ -93,3 +93,13 @@ def test_a_token_that_cannot_be_sent_is_refused_without_being_shown(tmp_path: Pa
         ConfigError, match=r"^the token file .*token' holds no token; write one into it, without spaces$"
     ):
         Server("http://127.0.0.1:1", str(file)).get("/live.json", {})
+
+
+@pytest.mark.parametrize("data", [None, b"no certificate"], ids=["missing", "garbage"])
+def test_a_file_that_checks_no_certificate_is_refused(data: bytes | None, tmp_path: Path) -> None:
+    file = tmp_path / "ca.pem"
+    if data is not None:
+        file.write_bytes(data)
+
+    with pytest.raises(ConfigError, match=r"^certificates cannot be checked by '.*ca.pem': .+; give a PEM file"):
+        Server("https://127.0.0.1:1", ca_file=str(file)).get("/live.json", {})
