@@ -132,7 +132,8 @@ def _as_text(row: Row, with_key: bool) -> str:
         parts.append(f"(of {time_text(time)})")
     source = row.get("from")
     if isinstance(source, dict) and source["role"] not in ("active", "global"):
-        parts.append(f"({source['role']}, {source['stale_ms']} ms old)")
+        age = source["stale_ms"]
+        parts.append(f"({source['role']}, {'of unknown age' if age is None else f'{age} ms old'})")
     return "  ".join(parts)
 
 

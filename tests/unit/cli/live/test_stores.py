@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pykstreams.cli.app import cli
+from pykstreams.cli.live.stores import told
 from pykstreams.http import Address, HttpOptions, HttpServer, app
 from pykstreams.http.server import bound
 from tests.unit.cli.test_state import shop
@@ -134,3 +135,12 @@ def test_the_topology_is_left_out_with_a_url(words: list[str]) -> None:
 
     assert result.exit_code == 2
     assert "are needed" in result.output
+
+
+@pytest.mark.parametrize(("stale_ms", "age"), [(250, "250 ms old"), (None, "of unknown age")])
+def test_how_old_the_answer_of_a_standby_task_is_is_told(
+    stale_ms: int | None, age: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told(iter([{"key": "tea", "value": 1, "from": {"role": "standby", "stale_ms": stale_ms}}]), "text")
+
+    assert capsys.readouterr().out == f"tea  1  (standby, {age})\n"
