@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import keyword
 import re
+import sys
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -30,6 +32,16 @@ FILES: Final = {
 _NAME: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 """The names that topics, containers and Kubernetes all take."""
 
+_TAKEN: Final = frozenset(
+    {
+        *keyword.kwlist,
+        *sys.stdlib_module_names,
+        *("pykstreams", "pytest", "click", "confluent_kafka", "fastavro", "h11", "kafka", "mmh3", "orjson", "rich"),
+        *("rocksdict", "starlette", "typing_extensions", "uvicorn"),
+    }
+)
+"""Modules that the one of the project would stand in for, as its folder comes first on the path, and no modules."""
+
 
 @click.command()
 @click.argument("name")
@@ -51,6 +63,11 @@ def init(name: str, folder: Path | None) -> None:
         )
     valid_name(name)
     module, target = name.replace("-", "_"), folder or Path(name)
+    if module in _TAKEN:
+        raise click.BadParameter(
+            f"{name!r} is the name of something else in Python; take another one, such as '{name}-app'",
+            param_hint="NAME",
+        )
     texts = {target / path.format(module=module): _text(template, name, module) for template, path in FILES.items()}
     there = [str(path) for path in texts if path.exists()]
     if there:

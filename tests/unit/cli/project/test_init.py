@@ -106,6 +106,16 @@ def test_a_name_that_containers_do_not_take_is_refused(name: str, tmp_path: Path
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize("name", ["class", "json", "calendar", "pykstreams", "pytest"])
+def test_a_name_that_its_module_cannot_have_is_refused(name: str, tmp_path: Path) -> None:
+    """A module of a keyword cannot be imported, and one of another's name is imported in its place."""
+    result = CliRunner().invoke(cli, ["init", name, "--folder", str(tmp_path / "new")])
+
+    assert result.exit_code == 2
+    assert f"'{name}' is the name of something else in Python; take another one, such as '{name}-app'" in result.output
+    assert not (tmp_path / "new").exists()
+
+
 def test_its_compose_file_can_be_read_and_runs_the_application_after_its_topics(project: Path) -> None:
     compose = yaml.safe_load((project / "compose.yaml").read_text())
 
