@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Protocol
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ClusterError, ConfigError
+from pykstreams.core.errors import ClusterError, LockError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.inspection.group_tools import GroupMember, GroupView
 from pykstreams.runtime.clients.positions import Offsets
@@ -120,6 +121,7 @@ class LocalState:
         try:
             for task_id in self._directory.tasks():
                 self._directory.lock(task_id)
+            _check_unused(self._directory.global_in_use())
         except BaseException:
             self._directory.close()
             raise
@@ -133,5 +135,11 @@ class LocalState:
         for task_id in self._directory.tasks():
             self._directory.wipe(task_id)
         self._directory.clean_up_global()
-        if left := sorted(str(path) for path in self._directory.path.glob("global-*")):
-            raise ConfigError(f"global stores {left} are in use by another process; stop it, and reset again")
+        _check_unused(self._directory.global_in_use())
+
+
+def _check_unused(in_use: Collection[Path]) -> None:
+    if in_use:
+        raise LockError(
+            f"global stores {[str(path) for path in in_use]} are in use by another process; stop it, and reset again"
+        )

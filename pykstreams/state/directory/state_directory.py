@@ -273,13 +273,27 @@ class StateDirectory:
 
     def clean_up_global(self) -> None:
         """Deletes the global stores of every process that does not run."""
-        for path in sorted(self.path.glob(f"{_GLOBAL}*")):
-            lock = FileLock(self.path / f"worker-{path.name.removeprefix(_GLOBAL)}.id")
+        for path, lock in self._global_stores():
             if lock.take():
                 try:
                     _delete(path)
                 finally:
                     lock.release()
+
+    def global_in_use(self) -> list[Path]:
+        """The folders of global stores whose processes run."""
+        in_use = []
+        for path, lock in self._global_stores():
+            if lock.take():
+                lock.release()
+            else:
+                in_use.append(path)
+        return in_use
+
+    def _global_stores(self) -> list[tuple[Path, FileLock]]:
+        """The folders of global stores, each with the lock of its process."""
+        found = sorted(self.path.glob(f"{_GLOBAL}*"))
+        return [(path, FileLock(self.path / f"worker-{path.name.removeprefix(_GLOBAL)}.id")) for path in found]
 
     def close(self) -> None:
         """Lets go of every lock."""

@@ -191,6 +191,23 @@ def test_state_in_use_stops_the_reset_before_anything_is_changed(tmp_path: Path)
     directory.close()
 
 
+def test_global_stores_in_use_stop_the_reset_before_anything_is_changed(tmp_path: Path) -> None:
+    """Of a worker that has no tasks, and that the group has forgotten."""
+    directory, cluster, group = some_state(tmp_path), whole_cluster(), FakeGroup()
+    directory.process_id(lambda: "p")
+    directory.global_dir.mkdir()
+    work = reset(tmp_path, cluster, group)
+    with pytest.raises(LockError, match=r"global-0'\] are in use by another process"):
+        work.carry_out(work.plan(Earliest()))
+
+    assert cluster.topics == whole_cluster().topics
+    assert group.offsets == {}
+    assert directory.tasks() == [TaskId(1, 0)]
+    directory.close()
+    work.carry_out(work.plan(Earliest()))
+    assert list(directory.path.glob("global-*")) == []
+
+
 def test_internal_topic_of_a_former_topology_goes_when_it_is_named() -> None:
     gone, left_alone = topics_to_delete(shop(), ["shop-old-changelog", "shop-eu-x-changelog"], ["shop-old-changelog"])
 
