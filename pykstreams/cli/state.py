@@ -338,11 +338,11 @@ def moment(text: str, option: str = "--as-of") -> int:
     >>> moment("2026-01-01T00:00Z"), moment("5")
     (1767225600000, 5)
     """
-    from pykstreams.core.types import timestamp_ms
+    from pykstreams.core.types import END_OF_TIME, timestamp_ms
 
-    if text.isdecimal():
-        return int(text)
     try:
+        if text.isdecimal():
+            return min(int(text), END_OF_TIME)
         return timestamp_ms(datetime.fromisoformat(text), option)
     except ValueError as error:
         raise click.BadParameter(

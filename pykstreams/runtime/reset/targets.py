@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeAlias
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.ids import TopicPartition
 
-_DURATION: Final = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,3})?)S)?)?")
+_DURATION: Final = re.compile(r"P(?:(\d{1,15})D)?(?:T(?:(\d{1,15})H)?(?:(\d{1,15})M)?(?:(\d{1,15}(?:\.\d{1,3})?)S)?)?")
 _UNITS_MS: Final = (24 * 60 * 60 * 1000, 60 * 60 * 1000, 60 * 1000, 1000)
 
 
@@ -95,7 +95,7 @@ def offsets_for(
         case Latest():
             wanted = dict(last)
         case AtTime(timestamp):
-            found = client.offsets_at(partitions, timestamp)
+            found = client.offsets_at(partitions, max(timestamp, 0))  # -1 would be the end, and so on
             wanted = {place: last[place] if found[place] < 0 else found[place] for place in partitions}
         case ShiftBy(count):
             wanted = {place: committed.get(place, first[place]) + count for place in partitions}

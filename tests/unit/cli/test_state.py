@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -17,6 +18,7 @@ from pykstreams.cli.state import key_of, moment
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId
+from pykstreams.core.types import END_OF_TIME
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.state.directory.state_directory import StateDirectory
 from tests.unit.runtime.queries.queried import TOPIC, Application
@@ -298,8 +300,6 @@ def test_key_is_read_as_the_serde_wants_it(serde: Any, text: str, key: Any) -> N
 
 
 def test_key_that_the_serde_cannot_take_is_refused() -> None:
-    import click
-
     builder = Stores.key_value_store_builder(Stores.persistent_key_value_store("s"), Serdes.long(), Serdes.string())
 
     with pytest.raises(
@@ -310,3 +310,9 @@ def test_key_that_the_serde_cannot_take_is_refused() -> None:
 
 def test_time_is_a_date_or_a_number() -> None:
     assert (moment("0"), moment("1970-01-01T01:00:01+01:00")) == (0, 1000)
+
+
+def test_time_beyond_all_timestamps_is_the_last_one_or_refused() -> None:
+    assert moment("9" * 20) == END_OF_TIME
+    with pytest.raises(click.BadParameter, match="is no time"):
+        moment("9" * 5000)

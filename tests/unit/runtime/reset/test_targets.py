@@ -36,6 +36,8 @@ class TwoPartitions:
         return {A: 100, B: 5}
 
     def offsets_at(self, partitions: Collection[TopicPartition], timestamp: int) -> dict[TopicPartition, int]:
+        if timestamp == -1:  # brokers take it for the end (ListOffsetsRequest.LATEST_TIMESTAMP, 4.3.1)
+            return {A: 100, B: 5}
         return {A: 10 + timestamp if timestamp < 90 else -1, B: -1}
 
 
@@ -46,6 +48,7 @@ class TwoPartitions:
         (Earliest(), {A: 10, B: 5}),
         (Latest(), {A: 100, B: 5}),
         (AtTime(7), {A: 17, B: 5}),
+        (AtTime(-1), {A: 10, B: 5}),
         (AtTime(90), {A: 100, B: 5}),
         (ShiftBy(-20), {A: 30, B: 5}),
         (ShiftBy(1000), {A: 100, B: 5}),
@@ -88,7 +91,7 @@ def test_file_of_offsets_that_is_no_text_is_refused(tmp_path: Path) -> None:
         read_offsets(file)
 
 
-@pytest.mark.parametrize("text", ["7D", "P", "PT", "P7", "-P1D"])
+@pytest.mark.parametrize("text", ["7D", "P", "PT", "P7", "-P1D", f"P{'9' * 400}D"])
 def test_wrong_duration_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="expected one such as P7D"):
         duration_ms(text)
