@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import click
@@ -74,7 +75,8 @@ def read_text(found: object) -> str:
     ('{"item": "tea", "sold": true}', 'tea', '5')
     """
     if isinstance(found, dict | list | bool):
-        return json.dumps(found, ensure_ascii=False, default=str)
+        with suppress(TypeError):  # of keys that are no text
+            return json.dumps(found, ensure_ascii=False, default=str)
     return str(found)
 
 

@@ -420,7 +420,17 @@ def _unsure(store: str, places: list[StoreFolder]) -> str | None:
 
 
 def _as_json(entry: Entry) -> dict[str, object]:
-    return {name: value for name, value in entry._asdict().items() if value is not None or name == "value"}
+    shown = entry._replace(value=_json_value(entry.value))
+    return {name: value for name, value in shown._asdict().items() if value is not None or name == "value"}
+
+
+def _json_value(value: object) -> object:
+    """The value, or its text where it has keys that JSON has not."""
+    try:
+        json.dumps(value, default=repr)
+    except TypeError:
+        return repr(value)
+    return value
 
 
 def _as_text(entry: Entry) -> str:

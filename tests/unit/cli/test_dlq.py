@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from pykstreams.cli.app import cli
-from pykstreams.cli.letter_texts import Text, as_data, as_text, plain, shown_by, time_text
+from pykstreams.cli.letter_texts import Text, as_data, as_text, plain, read_text, shown_by, time_text
 from pykstreams.runtime.dead_letters.replay import Letters
 from tests.unit.runtime.dead_letters.test_letters import letter
 
@@ -96,6 +96,12 @@ def test_what_a_serde_of_json_reads_is_shown_as_json() -> None:
     assert str(shown(b'{"name":"t\xc3\xa9","sold":true,"at":null}', ())) == '{"name": "té", "sold": true, "at": null}'
     assert str(shown(b'["a",1]', ())) == '["a", 1]'
     assert str(shown(b"null", ())) == "null"
+
+
+def test_what_a_serde_reads_with_keys_that_json_has_not_is_shown_as_text() -> None:
+    value = {("a", 1): "x"}
+
+    assert read_text(value) == str(value)
 
 
 def test_for_programs_a_value_and_why_it_could_not_be_read_are_apart() -> None:
