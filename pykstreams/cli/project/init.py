@@ -40,7 +40,8 @@ _TAKEN: Final = frozenset(
         *("rocksdict", "starlette", "typing_extensions", "uvicorn"),
     }
 )
-"""Modules that the one of the project would stand in for, as its folder comes first on the path, and no modules."""
+"""Names that the module of a project must not have: the folder of the project comes first on the path, so it would
+stand in for these; keywords are no modules."""
 
 
 @click.command()
