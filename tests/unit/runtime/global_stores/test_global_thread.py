@@ -19,6 +19,7 @@ from pykstreams.core.errors import (
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.global_stores import global_thread
 from pykstreams.runtime.restore.restore import StateRestoreListener
+from pykstreams.state.layers.engine_store import EngineStore
 from pykstreams.testing.clock import MockClock
 from tests.unit.runtime.global_stores.global_fakes import (
     PATIENCE_S,
@@ -86,6 +87,30 @@ def test_stores_that_turn_out_to_be_damaged_while_they_are_read_are_read_once_mo
 
     assert bench.thread.start()
     assert bench.rows() == {"a": "1"}
+
+
+@pytest.mark.parametrize("method", ["restore", "end_restore"])
+def test_a_store_whose_database_turns_out_to_be_damaged_while_it_is_read_is_set_aside(
+    topics: FakeGlobalTopics, make: Callable[..., Bench], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Else it would be as damaged as before when it is opened again, and at every start of the worker."""
+    topics.add("table", "a", "1")
+    first = make()
+    first.thread.start()
+    first.thread.stop()
+    topics.add("table", "b", "2")
+    unharmed = getattr(EngineStore, method)
+
+    def works_unless_damaged(store: EngineStore, *arguments: Any) -> None:
+        if not [*(tmp_path / "global-0").glob("rows.damaged-*")]:
+            raise DamagedStoreError("store 'rows' cannot be written", store="rows")
+        unharmed(store, *arguments)
+
+    monkeypatch.setattr(EngineStore, method, works_unless_damaged)
+    second = make()
+
+    assert second.thread.start()
+    assert second.rows() == {"a": "1", "b": "2"}
 
 
 def test_records_that_come_later_change_the_store(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
