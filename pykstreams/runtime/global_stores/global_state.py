@@ -220,7 +220,8 @@ class GlobalState:
         """Puts records of one partition that were there before the start; those without key are passed over."""
         feed = self._feeds[messages[0].topic()]
         if not feed.plan.reprocesses:
-            feed.store.restore(changelog_columns(messages))
+            with self._lock:
+                feed.store.restore(changelog_columns(messages))
         elif keyed := [message for message in messages if message.key() is not None]:
             self.update(keyed)
         self._took(messages[-1], 0 if feed.plan.reprocesses else len(messages))
@@ -228,7 +229,8 @@ class GlobalState:
     def end_restore(self) -> None:
         """Makes the stores ready to be read."""
         for store in self._stores.values():
-            store.end_restore()
+            with self._lock:
+                store.end_restore()
 
     def flush_caches(self) -> None:
         """Writes what the caches hold to the stores."""

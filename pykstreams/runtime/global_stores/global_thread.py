@@ -251,9 +251,7 @@ class GlobalThread:
         began = self._clock.monotonic()
         while left and not self._stopping.is_set():
             batch = reader.fetch(_FETCH_S)
-            if batch.positions:
-                began = self._clock.monotonic()
-            elif self._clock.monotonic() - began > self._patience_s:
+            if not batch.positions and self._clock.monotonic() - began > self._patience_s:
                 raise StreamsError(
                     f"global stores made no progress in {self._patience_s:g} s (task.timeout.ms and "
                     f"request.timeout.ms) while they were read; waiting for {', '.join(map(str, sorted(left)))}: look "
@@ -263,6 +261,8 @@ class GlobalThread:
             self._settle_refused(reader, batch)
             if state.uncommitted >= COMMIT_EVERY:
                 self._with_room(state.commit)
+            if batch.positions:
+                began = self._clock.monotonic()  # only now: a store may have waited long for room on its disk
         if not left:
             self._with_room(state.end_restore)
             self._with_room(state.commit)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from pykstreams.core.errors import ClusterError, ClusterUnavailableError, StreamsError
+from pykstreams.core.errors import BootstrapError, ClusterError, ClusterUnavailableError, StreamsError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import OffsetReader, Offsets
 from pykstreams.runtime.swap.bootstrap import GENERATION
@@ -117,7 +117,10 @@ class Shadow:
         try:
             return next(self._steps, False)
         except StreamsError as error:
-            self.discard()
+            try:
+                self.discard()
+            except Exception:  # its task is to go on all the same
+                log.exception("task %s: what was made as its next state was not deleted", self.task_id)
             self.failure = error
             return False
 
@@ -169,8 +172,15 @@ class Shadow:
 
     def _open(self) -> None:
         beside = next_of(self._directory)
-        forget_next(self._directory)
-        beside.mkdir()
+        try:
+            forget_next(self._directory)
+            beside.mkdir()
+        except OSError as error:
+            raise BootstrapError(
+                f"the next state of task {self.task_id} cannot be made in {str(beside)!r}: {error}; look at the disk "
+                "(space, permissions)",
+                task_id=self.task_id,
+            ) from error
         self._generation.take_over(self.task_id, beside)
         self._task = task = self._parts.make_task(
             self.task_id,

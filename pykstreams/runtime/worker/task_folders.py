@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from pykstreams.core.clock import Clock
-from pykstreams.core.errors import DamagedStoreError, LockError
+from pykstreams.core.errors import DamagedStoreError, LockError, ProcessorStateError
 from pykstreams.core.ids import TaskId
 from pykstreams.core.repeated_warnings import RepeatedWarnings
 from pykstreams.runtime.restore.damaged_stores import set_store_aside
@@ -158,4 +158,11 @@ class TaskFolders:
         """Deletes the folders that nobody has used for long, when that is due."""
         if self.cleanup_in_s() <= 0:
             self._cleanup_at = self._clock.monotonic() + self._cleanup_delay_ms / 1000
-            self._directory.clean_up(self._cleanup_delay_ms)
+            try:
+                self._directory.clean_up(self._cleanup_delay_ms)
+            except (OSError, ProcessorStateError) as error:  # of tasks that are not here
+                log.warning(
+                    "state that nobody has used for long is not deleted, and is tried again in %g s: %s",
+                    self._cleanup_delay_ms / 1000,
+                    error,
+                )

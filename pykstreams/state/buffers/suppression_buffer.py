@@ -193,6 +193,7 @@ class SuppressionBuffer(TaskStore):
         return None
 
     def release(self) -> None:
+        self.end_restore()  # which nobody else does where all of its changelog was read but the holes at its end
         self._open = False
 
     def close(self) -> None:

@@ -208,26 +208,38 @@ class StateDirectory:
         return set_aside(self.path / str(task_id), store, self._clock.now_ms())
 
     def clean_up(self, unused_ms: int) -> list[TaskId]:
-        """Deletes the state of tasks that no process holds and none has used for ``unused_ms``; returns those tasks."""
-        now_ms = self._clock.now_ms()
-        cleaned = []
+        """Deletes the state of tasks that no process holds and none has used for ``unused_ms``; returns those tasks.
+
+        What cannot be deleted is raised when the others are (``StateDirectory.cleanRemovedTasksCalledByUser``, 4.3.1).
+        """
+        cleaned, errors = [], []
         for task_id in self.tasks():
-            path = self.path / str(task_id)
-            if task_id in self._locks or now_ms - _last_used_ms(path) < unused_ms:
-                continue
-            lock = FileLock(path / _LOCK)
-            if not lock.take():  # without a word in it, which would make the task look used
-                continue
             try:
-                if now_ms - _last_used_ms(path) >= unused_ms:
-                    for entry in path.iterdir():
-                        if entry.name != _LOCK:
-                            _delete(entry)
+                if task_id not in self._locks and self._clean(task_id, unused_ms):
                     cleaned.append(task_id)
-                    log.info("%s: deleted its state in %r, unused for %d ms", task_id, str(path), unused_ms)
-            finally:
-                lock.release()
+            except (OSError, ProcessorStateError) as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
         return cleaned
+
+    def _clean(self, task_id: TaskId, unused_ms: int) -> bool:
+        now_ms, path = self._clock.now_ms(), self.path / str(task_id)
+        if now_ms - _last_used_ms(path) < unused_ms:
+            return False
+        lock = FileLock(path / _LOCK)
+        if not lock.take():  # without a word in it, which would make the task look used
+            return False
+        try:
+            if now_ms - _last_used_ms(path) < unused_ms:
+                return False
+            for entry in path.iterdir():
+                if entry.name != _LOCK:
+                    _delete(entry)
+            log.info("%s: deleted its state in %r, unused for %d ms", task_id, str(path), unused_ms)
+            return True
+        finally:
+            lock.release()
 
     def process_id(self, make: Callable[[], str]) -> str:
         """The id of this process, the same after a restart: the first stored one that no other process holds.

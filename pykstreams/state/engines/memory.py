@@ -5,13 +5,17 @@ Nothing here outlives the process: there is no committed offset, and the whole c
 
 from __future__ import annotations
 
+import struct
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 from pykstreams.state.encoding.composed_keys import prefix_of
 from pykstreams.state.engines.ordered import KeyIndex, OrderedKeys
 from pykstreams.state.interfaces.engine import Row, Write
 from pykstreams.state.interfaces.store import StoreContext
+
+_END_OF_PREFIX: Final = struct.Struct(">Q")  # unlike a prefix it may be one beyond the largest time
 
 
 class _Memory:
@@ -110,7 +114,7 @@ class KeyedMemoryEngine(MemoryEngine):
     def scan_key(self, key: bytes, time_from: int, time_to: int, reverse: bool) -> Iterator[Row]:
         """The rows of a user's key between two times, both inclusive, in order of time."""
         rows = self._rows
-        found = self._by_key.of(key, prefix_of(time_from), prefix_of(time_to + 1), reverse)
+        found = self._by_key.of(key, prefix_of(time_from), _END_OF_PREFIX.pack(time_to + 1), reverse)
         return iter([(composed, rows[composed]) for composed in found])
 
     def write(self, rows: Iterable[Write]) -> None:

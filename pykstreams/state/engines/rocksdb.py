@@ -33,6 +33,7 @@ from rocksdict import (
     WriteOptions,
 )
 
+from pykstreams.core.errors import StreamsError
 from pykstreams.core.metrics import RecordingLevel
 from pykstreams.state.engines.checkpoint import decode_offset, encode_offset
 from pykstreams.state.engines.flushed_offset import FlushedOffset
@@ -141,6 +142,8 @@ class RocksDbEngine:
     def get(self, key: bytes) -> bytes | None:
         try:
             return self._get(key)
+        except StreamsError:  # of a store that the first get after loading cannot open again
+            raise
         except Exception as error:  # rocksdict raises plain Exception
             raise self._place.failed("read", error) from error
 
@@ -252,6 +255,7 @@ class RocksDbEngine:
             self._release()
 
     def _get_after_load(self, key: bytes) -> bytes | None:
+        self._opened_db()
         self.end_load()
         return self._get(key)
 

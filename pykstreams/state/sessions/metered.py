@@ -214,6 +214,8 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
             self._order = SegmentOrder(self._segments, top, cache, self._schema, index)
         else:
             self._order = TimeOrder(self._segments, top, cache, self._schema)
+            for composed, _ in self._engine.scan(None, None, False):  # those of the task that it was handed over by
+                self._order.noted(*self._schema.unpack(composed), False)
         self._get = top.get if cache is None else cache.read
         pack, name = self._schema.pack, self._name
         encode_key, decode_row = self._codec.encode_key, self._codec.decoder()

@@ -237,12 +237,15 @@ class VersionHistory:
         return iter(sorted(found, key=lambda row: (row.key, row.timestamp)))
 
     def restore(self, rows: Sequence[ChangelogRow]) -> None:
-        """Puts records of the changelog, each as it was put once."""
+        """Puts records of the changelog, each as it was put once.
+
+        A source topic that serves as one may have records from before all time; here they are of its beginning.
+        """
         count, self._count_late = self._count_late, _ignore
         warned, self._warned_put = self._warned_put, True
         put = self.put
         for key, value, timestamp, _ in rows:
-            put(key, value, timestamp)
+            put(key, value, timestamp if timestamp > 0 else 0)
         self._count_late, self._warned_put = count, warned
         self.commit(None)
 

@@ -17,8 +17,10 @@ from pykstreams.core.errors import (
     StreamsError,
 )
 from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.global_stores import global_thread
 from pykstreams.runtime.restore.restore import StateRestoreListener
+from pykstreams.state.layers.engine_store import EngineStore
 from pykstreams.testing.clock import MockClock
 from tests.unit.runtime.global_stores.global_fakes import (
     PATIENCE_S,
@@ -86,6 +88,30 @@ def test_stores_that_turn_out_to_be_damaged_while_they_are_read_are_read_once_mo
 
     assert bench.thread.start()
     assert bench.rows() == {"a": "1"}
+
+
+@pytest.mark.parametrize("method", ["restore", "end_restore"])
+def test_a_store_whose_database_turns_out_to_be_damaged_while_it_is_read_is_set_aside(
+    topics: FakeGlobalTopics, make: Callable[..., Bench], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Else it would be as damaged as before when it is opened again, and at every start of the worker."""
+    topics.add("table", "a", "1")
+    first = make()
+    first.thread.start()
+    first.thread.stop()
+    topics.add("table", "b", "2")
+    unharmed = getattr(EngineStore, method)
+
+    def works_unless_damaged(store: EngineStore, *arguments: Any) -> None:
+        if not [*(tmp_path / "global-0").glob("rows.damaged-*")]:
+            raise DamagedStoreError("store 'rows' cannot be written", store="rows")
+        unharmed(store, *arguments)
+
+    monkeypatch.setattr(EngineStore, method, works_unless_damaged)
+    second = make()
+
+    assert second.thread.start()
+    assert second.rows() == {"a": "1", "b": "2"}
 
 
 def test_records_that_come_later_change_the_store(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
@@ -341,6 +367,34 @@ def test_global_stores_on_a_full_disk_wait_for_room_and_can_be_read_meanwhile(
     assert (len(tries), bench.state.uncommitted) == (5, 0)
     said = "the disk of global stores in '/state/global-0/rocksdb/rows' is full: 0 bytes are free. They are not read on"
     assert caplog.text.count(said) == 1
+
+
+def test_waiting_for_room_while_it_starts_is_not_taken_for_brokers_that_are_silent(
+    topics: FakeGlobalTopics, make: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(global_thread, "_FIRST_RETRY_S", 0.001)
+    topics.add("table", "a", "1")
+    topics.hidden[TABLE] = 1
+    clock = MockClock(0)
+    bench = make(clock=clock)
+    restore, fetch, tries, fetches = bench.state.restore, topics.fetch, [], []
+
+    def full(messages: Sequence[Any]) -> None:
+        tries.append(1)
+        if len(tries) == 1:
+            clock.advance(1_000_000)
+            raise DiskFullError("store 'rows' cannot be written", folder="/state")
+        restore(messages)
+
+    def nothing_the_second_time(timeout: float) -> RestoreBatch:
+        fetches.append(1)
+        return RestoreBatch() if len(fetches) == 2 else fetch(timeout)
+
+    monkeypatch.setattr(bench.state, "restore", full)
+    monkeypatch.setattr(topics, "fetch", nothing_the_second_time)
+
+    assert bench.thread.start()
+    assert bench.rows() == {"a": "1"}
 
 
 def test_record_that_met_a_full_disk_is_taken_once_there_is_room(

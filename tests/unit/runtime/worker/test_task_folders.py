@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -186,3 +187,29 @@ def test_a_task_is_not_handed_on_where_no_standby_belongs_or_its_stores_cannot_s
     assert (unwanted, kept, standbys.left) == (False, False, {})
     assert not bench.folders().hand_on(TASK, lambda: stores)
     bench.other.lock(TASK)
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(5, "Input/output error")])
+def test_a_folder_that_cannot_be_cleaned_up_is_warned_of_and_the_others_are_cleaned_up(
+    bench: TaskFoldersBench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: OSError
+) -> None:
+    """What fails here ends the worker, which has nothing to do with that state."""
+    folders, delete = bench.folders(), shutil.rmtree
+    for task_id in (TASK, TaskId(0, 1)):
+        (bench.mine.task_dir(task_id) / "rocksdb" / "store").mkdir(parents=True)
+        bench.mine.lock(task_id)
+        bench.mine.unlock(task_id)
+
+    def refused(path: Path) -> None:
+        if path.parent.name == str(TASK):
+            raise error
+        delete(path)
+
+    monkeypatch.setattr("pykstreams.state.directory.state_directory.shutil.rmtree", refused)
+    bench.clock.advance(1_200)
+    folders.clean_up()
+
+    assert bench.mine.tasks() == [TASK]
+    assert "state that nobody has used for long is not deleted, and is tried again in 600 s: " in caplog.text
+    assert "cannot be deleted" in caplog.text
+    assert folders.cleanup_in_s() == 600

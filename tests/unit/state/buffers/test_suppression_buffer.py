@@ -169,6 +169,20 @@ def test_a_restored_buffer_is_the_one_that_wrote_the_changelog(context: Context)
     assert [row[:2] for row in context.logged] == [(b"a", None), (b"b", None)]
 
 
+def test_a_buffer_that_is_handed_over_while_it_is_restored_gives_out_what_was_restored(context: Context) -> None:
+    """Nothing may be left to restore for the task that takes it up, and then nobody ends it."""
+    buffer = opened(context)
+    put(buffer, context, 3, "a", "1")
+    buffer.flush_cache()
+    again = opened(context)
+    again.restore(context.changelog_rows())
+    again.release()
+    again.init(context.of_another_task())
+
+    assert again.min_time == 3
+    assert evicted(again, 3) == [("a", "1", None, True, 3)]
+
+
 def test_what_was_restored_is_not_written_again(context: Context) -> None:
     buffer = opened(context)
     put(buffer, context, 3, "a", "1")

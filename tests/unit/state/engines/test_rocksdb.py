@@ -643,6 +643,38 @@ def test_closed_engine_is_not_open(context: Context) -> None:
             call()
 
 
+@pytest.fixture
+def loading(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[RocksDbEngine]:
+    """An engine that is opened again by the first get."""
+    monkeypatch.setattr(rocksdb, "_LOAD_FROM_ROWS", 2)
+    engine = RocksDbEngine("loading")
+    engine.open(context)
+    for number in range(10):
+        engine.load([(b"%d" % (9 - number), b"1")])
+    assert engine._loading
+    yield engine
+    engine.close()
+
+
+def test_engine_that_is_closed_while_rows_are_loaded_is_not_open(loading: RocksDbEngine) -> None:
+    loading.close()
+
+    with pytest.raises(InvalidStateStoreError, match="store 'loading' is not open"):
+        loading.get(b"1")
+
+
+def test_get_that_finds_a_loaded_store_damaged_says_so(loading: RocksDbEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(*_: Any) -> None:
+        raise Exception("Corruption: bad block")
+
+    monkeypatch.setattr(rocksdb, "_opened", damaged)
+
+    with pytest.raises(DamagedStoreError, match=r"^store 'loading' of task 0_1 in '\S*' cannot be opened: Corruption"):
+        loading.get(b"1")
+    with pytest.raises(InvalidStateStoreError, match="store 'loading' is not open"):
+        loading.get(b"1")
+
+
 def test_timestamped_store_over_a_plain_supplier_forgets_timestamps(context: Context) -> None:
     store = Stores.timestamped_key_value_store_builder(
         Stores.persistent_key_value_store("plain"), *_text_and_json(), logging=False

@@ -358,6 +358,25 @@ def test_the_index_of_keys_forgets_what_nobody_can_read(make_store: Any) -> None
     assert store.sessions("key 4999", 0, END) == [(4_999_000, 4_999_000, 1)]
 
 
+@pytest.mark.parametrize("caching", [False, True])
+@pytest.mark.parametrize("supplier", SUPPLIERS)
+def test_a_store_that_is_handed_over_to_another_task_still_finds_its_sessions(
+    make_store: Any, context: Context, supplier: Any, caching: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pykstreams.state.sessions.order.MEASURED_PUTS", 0)
+    store = make_store(supplier, caching=caching)
+    store.put(session("a", 0, 10), 1)
+    store.put(session("a", 20, 30), 2)
+    store.flush_cache()
+    store.commit(2)
+    store.release()
+    store.init(context.of_another_task())
+    store.put(session("b", 0, 10), 3)  # a cache that has many sessions is not read as a whole
+
+    assert found(store.fetch("a")) == [("a", 0, 10), ("a", 20, 30)]
+    assert store.sessions("a", 5, 15) == [(0, 10, 1)]
+
+
 def test_removing_what_a_store_in_memory_does_not_have_is_logged_and_moves_its_time_not_on(
     make_store: Any, context: Context
 ) -> None:

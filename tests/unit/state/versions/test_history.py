@@ -135,6 +135,14 @@ def test_restoring_the_changelog_gives_the_same_versions_and_counts_nothing(
     assert (before, counted.total) == (1, 1)
 
 
+def test_restoring_takes_records_from_before_all_time(history: VersionHistory) -> None:
+    """A table that is restored from its source topic meets those that its task has passed over."""
+    rows = [(b"a", None, -1), (b"b", b"1", -9), (b"b", b"2", -1), (b"c", b"1", -1), (b"c", None, -1), (b"b", b"3", 5)]
+    history.restore([(*row, ()) for row in rows])
+
+    assert [(key, *row) for key, *row in history.rows()] == [(b"b", b"2", 0, 5), (b"b", b"3", 5, None)]
+
+
 def test_a_version_that_is_cut_short_later_goes_where_it_ends_now_and_expires_there(
     history: VersionHistory, engine: MemoryEngine
 ) -> None:

@@ -77,6 +77,16 @@ def test_a_value_is_found_by_its_key_and_window_start(make_store: Any, supplier:
     assert store.fetch_one("b", 3_000) is None
 
 
+@pytest.mark.parametrize("caching", [False, True])
+@pytest.mark.parametrize("supplier", SUPPLIERS)
+def test_a_window_that_starts_at_the_largest_time_is_found(make_store: Any, supplier: Any, caching: bool) -> None:
+    store = make_store(supplier, caching=caching)
+    store.put("a", ValueAndTimestamp(1, 7), END)
+
+    assert list(store.fetch("a", 0, END)) == [(END, ValueAndTimestamp(1, 7))]
+    assert list(store.rows("a", END, END)) == [(END, 1, 7)]
+
+
 def test_stores_of_values_and_headers_give_what_was_put(make_store: Any) -> None:
     plain = make_store(builder=Stores.window_store_builder)
     plain.put("a", 1, 0)
