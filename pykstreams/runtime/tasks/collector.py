@@ -54,6 +54,7 @@ _PRODUCER_IS_LOST = {
 """Errors that are nobody's record's fault: all that was sent since the last commit is sent again by a new producer."""
 _TIME_IS_OVER = "_MSG_TIMED_OUT"
 _PURGED = frozenset(("_PURGE_QUEUE", "_PURGE_INFLIGHT"))
+"""The record was dropped: with its transaction, or together with those that were given up before it was sent."""
 _TOO_LARGE = frozenset(("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"))
 
 
@@ -127,6 +128,8 @@ class RecordCollector:
         self._attempts = attempts
         self._producer = producer
         self._handler = config.production_exception_handler
+        self._aborts = config.exactly_once
+        """Whether transactions are aborted, which drops their records."""
         self.partition_count = partition_count
         self._writers: dict[tuple[str | None, int], dict[TaskId, str]] = {}
         self._stores: dict[tuple[str, int], TaskId] = {}
@@ -347,7 +350,7 @@ class RecordCollector:
         """Returns the failure if it is up to the handler; keeps one that is not."""
         name, meaning = error.name(), meaning_of(error)
         self.broken |= meaning in _PRODUCER_IS_LOST
-        if self._error is not None or name in _PURGED:
+        if self._error is not None or (name in _PURGED and self._aborts):
             return None
         failure = self._failure(error, record, retriable=meaning is Meaning.PASSING)
         if meaning in _PRODUCER_IS_LOST:
@@ -355,7 +358,9 @@ class RecordCollector:
             self._keep(TaskMigratedError(text, task_id=failure.task_id), failure)
         elif meaning is Meaning.REFUSED:
             self._keep(failure, None)
-        elif name == _TIME_IS_OVER and self._attempts is not None and not self._attempts.are_over(record.topic):
+        elif name in _PURGED or (
+            name == _TIME_IS_OVER and self._attempts is not None and not self._attempts.are_over(record.topic)
+        ):
             self._keep(TaskMigratedError(f"{failure}; it is sent again", task_id=failure.task_id), failure)
         else:
             return failure

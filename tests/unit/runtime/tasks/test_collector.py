@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -64,9 +65,12 @@ class Answer(ProductionExceptionHandler):
 
 
 def make(
-    producer: CapturingProducer | None = None, handler: ProductionExceptionHandler | None = None, **options: Any
+    producer: CapturingProducer | None = None,
+    handler: ProductionExceptionHandler | None = None,
+    settings: Mapping[str, object] | None = None,
+    **options: Any,
 ) -> tuple[RecordCollector, DroppedRecords]:
-    config = {} if handler is None else {"production.exception.handler": handler}
+    config = {**(settings or {}), **({} if handler is None else {"production.exception.handler": handler})}
     collector = RecordCollector(
         producer or CapturingProducer(),
         config=StreamsConfig(config),
@@ -283,12 +287,27 @@ def test_only_the_first_error_is_kept_until_it_is_cleared() -> None:
 
 
 @pytest.mark.parametrize("report", [None, FakeKafkaError("_PURGE_QUEUE"), FakeKafkaError("_PURGE_INFLIGHT")])
-def test_delivered_and_purged_records_are_no_failures(report: FakeKafkaError | None) -> None:
-    collector, _ = make()
+def test_delivered_records_and_those_that_are_dropped_with_their_transaction_are_no_failures(
+    report: FakeKafkaError | None,
+) -> None:
+    collector, _ = make(settings={"processing.guarantee": "exactly_once_v2"})
 
     collector.delivery_failed(report, message("out", 0, b"v", 5))
 
     collector.check()
+
+
+@pytest.mark.parametrize("name", ["_PURGE_QUEUE", "_PURGE_INFLIGHT"])
+def test_record_that_is_dropped_with_those_of_before_is_sent_again(name: str) -> None:
+    """A thread of the client that comes late to what a worker has given up drops new records with it."""
+    handler = Answer(ErrorHandlerResponse.resume())
+    collector, _ = make(handler=handler)
+
+    failed(collector, name)
+
+    with pytest.raises(TaskMigratedError, match=r"record to out from SINK was not delivered: .*; it is sent again"):
+        collector.flush()
+    assert handler.asked == []
 
 
 def test_a_fenced_producer_means_that_the_task_has_moved() -> None:
