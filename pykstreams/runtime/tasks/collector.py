@@ -350,7 +350,7 @@ class RecordCollector:
         """Returns the failure if it is up to the handler; keeps one that is not."""
         name, meaning = error.name(), meaning_of(error)
         self.broken |= meaning in _PRODUCER_IS_LOST
-        if self._error is not None or (name in _PURGED and self._aborts):
+        if self._is_done_again(record) or (name in _PURGED and self._aborts):
             return None
         failure = self._failure(error, record, retriable=meaning is Meaning.PASSING)
         if meaning in _PRODUCER_IS_LOST:
@@ -365,6 +365,13 @@ class RecordCollector:
         else:
             return failure
         return None
+
+    def _is_done_again(self, record: ProducerRecord) -> bool:
+        """Whether the error that is kept keeps those that have sent a record from their commit, too."""
+        if isinstance(self._error, TaskCorruptedError):
+            writers = self._writers_of(record).keys()
+            return bool(writers) and writers <= self._error.corrupted_tasks
+        return self._error is not None
 
     def _failure(self, error: ClientError, record: ProducerRecord, *, retriable: bool) -> DeliveryError:
         """Puts into words what was not delivered, and what to do."""
@@ -429,8 +436,9 @@ class RecordCollector:
     def _keep_passing(self, failure: DeliveryError, writers: Collection[TaskId]) -> None:
         """Has the tasks that have sent a record go back to their last commit; all of them where nobody knows which."""
         log.error("%s; its tasks go back to their last commit", failure)
+        others = self._error.corrupted_tasks if isinstance(self._error, TaskCorruptedError) else ()
         if writers:
-            self._keep(TaskCorruptedError(writers), failure)
+            self._keep(TaskCorruptedError([*writers, *others]), failure)
         else:
             self._keep(TaskMigratedError(f"{failure}; the task that has sent it is closed"), failure)
 

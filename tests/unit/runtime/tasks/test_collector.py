@@ -361,6 +361,31 @@ def test_a_changelog_that_failed_is_blamed_on_the_task_of_its_partition() -> Non
     assert found.value.corrupted_tasks == {TaskId(0, 2)}
 
 
+def test_tasks_of_all_records_that_were_not_taken_go_back_to_the_last_commit() -> None:
+    """Their records fail together where one broker was away, and each other task would commit without its own."""
+    collector, _ = make()
+    for partition in range(3):
+        collector.changelog_writer(TaskId(0, partition), "counts", "changelog", partition)
+
+    for partition in (2, 0, 2):
+        report = message("changelog", 0, b"v", 5, partition=partition)
+        collector.delivery_failed(FakeKafkaError("_MSG_TIMED_OUT"), report)
+
+    with pytest.raises(TaskCorruptedError) as found:
+        collector.check()
+    assert found.value.corrupted_tasks == {TaskId(0, 0), TaskId(0, 2)}
+
+
+def test_all_tasks_go_back_where_nobody_knows_who_has_sent_one_of_the_records_that_were_not_taken() -> None:
+    collector, _ = make()
+    failed(collector, "_MSG_TIMED_OUT")
+
+    collector.delivery_failed(FakeKafkaError("_MSG_TIMED_OUT"), message("of a closed task", 0, b"v", 5))
+
+    with pytest.raises(TaskMigratedError, match="the task that has sent it is closed"):
+        collector.check()
+
+
 class RefusingProducer(CapturingProducer):
     """Refuses what is longer than four bytes, as the client does at once; has no room while ``full``."""
 
