@@ -17,22 +17,32 @@ log = logging.getLogger(__name__)
 
 _Told = Mapping[str, Any]
 
+_HIGHEST_LAG: Final = "records-lag-max"
+_ISOLATION: Final = "read_committed"
+"""What librdkafka does where nothing is set."""
+
 
 class ClientStatistics:
     """The metrics of one client; its ``stats_cb``.
 
     :param metrics: those with the tag of the thread that the client belongs to.
     :param specs: its metrics by group.
+    :param only_committed: whether it reads up to the first transaction that is open.
     """
 
-    def __init__(self, metrics: StreamsMetrics, client_id: str, *specs: Mapping[str, GaugeSpec]) -> None:
+    def __init__(
+        self, metrics: StreamsMetrics, client_id: str, *specs: Mapping[str, GaugeSpec], only_committed: bool = False
+    ) -> None:
         self._metrics = metrics
         self._client_id = client_id
+        self._end = "ls_offset" if only_committed else "hi_offset"
         self._told: _Told = {}
         self._lags: dict[tuple[str, str], float] = {}
+        self._known: set[tuple[str, str]] = set()
+        """The partitions whose lags are shown, as long as they are read."""
         for group in specs:
             for name, spec in group.items():
-                metrics.add_gauge(spec, self._gauge(_READ[name]), client_id=client_id)
+                metrics.add_gauge(spec, self._gauge(name), client_id=client_id)
 
     def __call__(self, text: str) -> None:
         """Reads the statistics, which are JSON."""
@@ -41,21 +51,35 @@ class ClientStatistics:
         except orjson.JSONDecodeError as error:
             log.warning("the statistics of client %s cannot be read: %s", self._client_id, error)
             return
-        for topic, number, partition in _partitions(told):
-            lag = partition.get("consumer_lag", -1)
-            if told.get("type") == "consumer" and lag >= 0:
-                self._note_lag((topic, number), lag)
+        if told.get("type") == "consumer":
+            found = {(topic, number): self._lag(partition) for topic, number, partition in _partitions(told)}
+            self._lags = {place: lag for place, lag in found.items() if lag is not None}
+            for place in self._lags.keys() - self._known:
+                self._show_lag(place)
         self._told = told
 
-    def _note_lag(self, place: tuple[str, str], lag: float) -> None:
-        is_new = place not in self._lags
-        self._lags[place] = lag
-        if is_new:
-            topic, partition = place
-            tags = {"client_id": self._client_id, "topic": topic, "partition": partition}
-            self._metrics.add_gauge(built_in.LAG, lambda: self._lags[place], **tags)
+    def _lag(self, partition: _Told) -> float | None:
+        """How far a partition is behind its end; ``None`` where that is not known, or it is not read any more.
 
-    def _gauge(self, read: Callable[[_Told], float]) -> Callable[[], float]:
+        librdkafka's own ``consumer_lag`` counts from offsets that the client has committed, and ours commit none.
+        """
+        taken, fetched = partition.get("app_offset", -1), partition.get("next_offset", -1)
+        # what was fetched and is not queued was taken, or is a marker, or a record of an aborted transaction
+        reached = taken if partition.get("fetchq_cnt") else max(taken, fetched)
+        end = partition.get(self._end, -1)
+        known = partition.get("fetch_state") == "active" and reached >= 0 and end >= 0
+        return max(0, end - reached) if known else None
+
+    def _show_lag(self, place: tuple[str, str]) -> None:
+        self._known.add(place)
+        topic, partition = place
+        tags = {"client_id": self._client_id, "topic": topic, "partition": partition}
+        self._metrics.add_gauge(built_in.LAG, lambda: self._lags.get(place, math.nan), **tags)
+
+    def _gauge(self, name: str) -> Callable[[], float]:
+        if name == _HIGHEST_LAG:
+            return lambda: max(self._lags.values(), default=math.nan)
+        read = _READ[name]
         return lambda: read(self._told) if self._told else math.nan
 
 
@@ -65,7 +89,8 @@ def statistics_of(
     """Returns the ``stats_cb`` for a client with these settings; none without an interval, or where a user has one."""
     if metrics is None or "stats_cb" in settings or not int(str(settings.get("statistics.interval.ms", 0))):
         return {}
-    return {"stats_cb": ClientStatistics(metrics, str(settings["client.id"]), *specs)}
+    only_committed = settings.get("isolation.level", _ISOLATION) == _ISOLATION
+    return {"stats_cb": ClientStatistics(metrics, str(settings["client.id"]), *specs, only_committed=only_committed)}
 
 
 def _partitions(told: _Told) -> Iterable[tuple[str, str, _Told]]:
@@ -103,9 +128,6 @@ _READ: Final[Mapping[str, Callable[[_Told], float]]] = {
     "request-latency-avg": lambda told: _mean(broker.get("rtt", {}) for broker in _brokers(told)) / 1000,
     "records-consumed-total": _number("rxmsgs"),
     "bytes-consumed-total": _number("rxmsg_bytes"),
-    "records-lag-max": lambda told: max(
-        (one["consumer_lag"] for _, _, one in _partitions(told) if one.get("consumer_lag", -1) >= 0), default=math.nan
-    ),
     "record-send-total": _number("txmsgs"),
     "batch-size-avg": _of_topics("batchsize"),
     "records-per-request-avg": _of_topics("batchcnt"),

@@ -35,7 +35,7 @@ _OFFSETS_S = 4.0
 """The same of its offsets: librdkafka may wait without end for a coordinator that has been away (decision 0051)."""
 
 _DROP_S = 1.0
-"""How long is waited until the threads of the client have dropped what they have queued."""
+"""How long is waited until the client has nothing any more of what is dropped."""
 
 _ONE_TRANSACTION_MS = 60_000
 
@@ -224,15 +224,17 @@ class WorkerProducer:
 
         Requests that are on their way may still be taken, but not behind a record that is sent from now on: the client
         goes on with a higher epoch of its producer id, and brokers refuse the lower one then (decision 0050).
+
+        A thread of the client that hangs, in a look-up of a name for instance, drops when it goes on: records that are
+        sent until then, too, of which ``failures`` are told.
         """
         if self._broken:
             return False
         handler, self.failures.handler = self.failures.handler, None
         try:
-            # a record that is sent while this goes on would be dropped, too
-            self._bounded(lambda timeout_s: self.raw.purge(), _DROP_S)
+            self._purge()
             return not served(lambda: self.raw.flush(_DROP_S))
-        except (KafkaException, HangingCallError) as exception:
+        except KafkaException as exception:
             log.warning("%s; the producer is made anew", self._broken_by("dropping undelivered records", exception))
             return False
         finally:
@@ -245,9 +247,17 @@ class WorkerProducer:
         """
         self._broken = True
         self.failures.handler = None
-        self.raw.purge(blocking=False)
+        self._purge()
         if self._calls is not None:
             self._calls.end()
+
+    def _purge(self) -> None:
+        """Tells the threads of the client to drop what they have, and waits for none of them.
+
+        confluent-kafka takes ``blocking`` the wrong way round (2.16.1). With ``False`` the whole process stands still
+        until each thread has done it, since the call keeps the interpreter's lock.
+        """
+        self.raw.purge(blocking=True)
 
     def _raise_what_failed_the_transaction(self) -> None:
         """Asks for a second transaction: refused, with what has failed the first one if that must be aborted."""

@@ -54,6 +54,7 @@ _PRODUCER_IS_LOST = {
 """Errors that are nobody's record's fault: all that was sent since the last commit is sent again by a new producer."""
 _TIME_IS_OVER = "_MSG_TIMED_OUT"
 _PURGED = frozenset(("_PURGE_QUEUE", "_PURGE_INFLIGHT"))
+"""The record was dropped: with its transaction, or together with those that were given up before it was sent."""
 _TOO_LARGE = frozenset(("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"))
 
 
@@ -127,6 +128,8 @@ class RecordCollector:
         self._attempts = attempts
         self._producer = producer
         self._handler = config.production_exception_handler
+        self._aborts = config.exactly_once
+        """Whether transactions are aborted, which drops their records."""
         self.partition_count = partition_count
         self._writers: dict[tuple[str | None, int], dict[TaskId, str]] = {}
         self._stores: dict[tuple[str, int], TaskId] = {}
@@ -347,7 +350,7 @@ class RecordCollector:
         """Returns the failure if it is up to the handler; keeps one that is not."""
         name, meaning = error.name(), meaning_of(error)
         self.broken |= meaning in _PRODUCER_IS_LOST
-        if self._error is not None or name in _PURGED:
+        if self._is_done_again(record) or (name in _PURGED and self._aborts):
             return None
         failure = self._failure(error, record, retriable=meaning is Meaning.PASSING)
         if meaning in _PRODUCER_IS_LOST:
@@ -355,11 +358,20 @@ class RecordCollector:
             self._keep(TaskMigratedError(text, task_id=failure.task_id), failure)
         elif meaning is Meaning.REFUSED:
             self._keep(failure, None)
-        elif name == _TIME_IS_OVER and self._attempts is not None and not self._attempts.are_over(record.topic):
+        elif name in _PURGED or (
+            name == _TIME_IS_OVER and self._attempts is not None and not self._attempts.are_over(record.topic)
+        ):
             self._keep(TaskMigratedError(f"{failure}; it is sent again", task_id=failure.task_id), failure)
         else:
             return failure
         return None
+
+    def _is_done_again(self, record: ProducerRecord) -> bool:
+        """Whether the error that is kept keeps those that have sent a record from their commit, too."""
+        if isinstance(self._error, TaskCorruptedError):
+            writers = self._writers_of(record).keys()
+            return bool(writers) and writers <= self._error.corrupted_tasks
+        return self._error is not None
 
     def _failure(self, error: ClientError, record: ProducerRecord, *, retriable: bool) -> DeliveryError:
         """Puts into words what was not delivered, and what to do."""
@@ -424,8 +436,9 @@ class RecordCollector:
     def _keep_passing(self, failure: DeliveryError, writers: Collection[TaskId]) -> None:
         """Has the tasks that have sent a record go back to their last commit; all of them where nobody knows which."""
         log.error("%s; its tasks go back to their last commit", failure)
+        others = self._error.corrupted_tasks if isinstance(self._error, TaskCorruptedError) else ()
         if writers:
-            self._keep(TaskCorruptedError(writers), failure)
+            self._keep(TaskCorruptedError([*writers, *others]), failure)
         else:
             self._keep(TaskMigratedError(f"{failure}; the task that has sent it is closed"), failure)
 

@@ -12,7 +12,7 @@ from typing import Final
 from pykstreams.core.clock import Clock
 
 _PAUSE_S: Final = 30.0
-"""After how long without a record whose time was over the next one is a new matter: tasks start over in between."""
+"""How much later than an attempt would end a record whose time is over is a new matter: tasks start over in between."""
 
 
 class DeliveryAttempts:
@@ -33,7 +33,7 @@ class DeliveryAttempts:
         """Notes a record to ``topic`` whose time was over; true when there is to be no further attempt."""
         now = self._clock.monotonic()
         since, last = self._times.get(topic, (0.0, 0.0))
-        if topic not in self._times or now - last > _PAUSE_S:
+        if topic not in self._times or now - last > self._record_s + _PAUSE_S:
             since = now - self._record_s
         self._times[topic] = since, now
         return now - since >= self._give_up_s

@@ -7,10 +7,11 @@ another way than the clients that fetch and produce.
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from kafka.errors import KafkaConnectionError
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from pykstreams.core.errors import ConfigError
@@ -143,10 +144,16 @@ class _Tokens(AbstractTokenProvider):  # type: ignore[misc]  # of a library with
         self._config = config
 
     def token(self) -> str:
-        """Returns a token."""
-        return str(self._callback(self._config)[0])
+        """Returns a token; ``KafkaConnectionError`` when there is none, as for any connection that was not made."""
+        return str(self._asked()[0])
 
     def extensions(self) -> dict[str, str]:
         """Returns the SASL extensions, which ``oauth_cb`` gives as its fourth value."""
-        found = self._callback(self._config)
+        found = self._asked()
         return dict(found[3]) if len(found) > 3 else {}
+
+    def _asked(self) -> Sequence[Any]:
+        try:
+            return tuple(self._callback(self._config))
+        except Exception as error:  # of the user, or of what hands out tokens
+            raise KafkaConnectionError(f"'oauth_cb' gave no token: {error!r}") from error

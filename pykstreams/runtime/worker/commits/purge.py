@@ -41,6 +41,8 @@ class RepartitionPurge:
         self._clock = clock
         self._next_at = clock.monotonic() + self._interval_s
         self._before: dict[TopicPartition, int] = {}
+        self._asked: dict[TopicPartition, int] = {}
+        """What is being deleted, for as long as it is not known whether that succeeds."""
         self._under_way: DeletionUnderWay | None = None
 
     def committed(self, offsets: Offsets) -> None:
@@ -53,16 +55,21 @@ class RepartitionPurge:
         """Leaves partitions to the workers that read them from now on."""
         for place in partitions:
             self._before.pop(place, None)
+            self._asked.pop(place, None)
 
     def poll(self) -> None:
         """Asks for a deletion when it is time and the last one is over."""
-        if self._clock.monotonic() < self._next_at or not self._before:
+        if self._clock.monotonic() < self._next_at:
             return
         if self._under_way is not None:
             if not self._under_way.done():
                 return
             if problem := self._under_way.problem():
                 log.info("consumed records of repartition topics were not deleted, and will be later: %s", problem)
+                self._before = self._asked | self._before
+            self._under_way = None
+        if not self._before:
+            return
         self._next_at = self._clock.monotonic() + self._interval_s
-        before, self._before = self._before, {}
-        self._under_way = self._delete_records(before)
+        self._asked, self._before = self._before, {}
+        self._under_way = self._delete_records(self._asked.copy())

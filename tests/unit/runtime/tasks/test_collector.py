@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -64,9 +65,12 @@ class Answer(ProductionExceptionHandler):
 
 
 def make(
-    producer: CapturingProducer | None = None, handler: ProductionExceptionHandler | None = None, **options: Any
+    producer: CapturingProducer | None = None,
+    handler: ProductionExceptionHandler | None = None,
+    settings: Mapping[str, object] | None = None,
+    **options: Any,
 ) -> tuple[RecordCollector, DroppedRecords]:
-    config = {} if handler is None else {"production.exception.handler": handler}
+    config = {**(settings or {}), **({} if handler is None else {"production.exception.handler": handler})}
     collector = RecordCollector(
         producer or CapturingProducer(),
         config=StreamsConfig(config),
@@ -283,12 +287,27 @@ def test_only_the_first_error_is_kept_until_it_is_cleared() -> None:
 
 
 @pytest.mark.parametrize("report", [None, FakeKafkaError("_PURGE_QUEUE"), FakeKafkaError("_PURGE_INFLIGHT")])
-def test_delivered_and_purged_records_are_no_failures(report: FakeKafkaError | None) -> None:
-    collector, _ = make()
+def test_delivered_records_and_those_that_are_dropped_with_their_transaction_are_no_failures(
+    report: FakeKafkaError | None,
+) -> None:
+    collector, _ = make(settings={"processing.guarantee": "exactly_once_v2"})
 
     collector.delivery_failed(report, message("out", 0, b"v", 5))
 
     collector.check()
+
+
+@pytest.mark.parametrize("name", ["_PURGE_QUEUE", "_PURGE_INFLIGHT"])
+def test_record_that_is_dropped_with_those_of_before_is_sent_again(name: str) -> None:
+    """A thread of the client that comes late to what a worker has given up drops new records with it."""
+    handler = Answer(ErrorHandlerResponse.resume())
+    collector, _ = make(handler=handler)
+
+    failed(collector, name)
+
+    with pytest.raises(TaskMigratedError, match=r"record to out from SINK was not delivered: .*; it is sent again"):
+        collector.flush()
+    assert handler.asked == []
 
 
 def test_a_fenced_producer_means_that_the_task_has_moved() -> None:
@@ -340,6 +359,31 @@ def test_a_changelog_that_failed_is_blamed_on_the_task_of_its_partition() -> Non
     with pytest.raises(TaskCorruptedError) as found:
         collector.check()
     assert found.value.corrupted_tasks == {TaskId(0, 2)}
+
+
+def test_tasks_of_all_records_that_were_not_taken_go_back_to_the_last_commit() -> None:
+    """Their records fail together where one broker was away, and each other task would commit without its own."""
+    collector, _ = make()
+    for partition in range(3):
+        collector.changelog_writer(TaskId(0, partition), "counts", "changelog", partition)
+
+    for partition in (2, 0, 2):
+        report = message("changelog", 0, b"v", 5, partition=partition)
+        collector.delivery_failed(FakeKafkaError("_MSG_TIMED_OUT"), report)
+
+    with pytest.raises(TaskCorruptedError) as found:
+        collector.check()
+    assert found.value.corrupted_tasks == {TaskId(0, 0), TaskId(0, 2)}
+
+
+def test_all_tasks_go_back_where_nobody_knows_who_has_sent_one_of_the_records_that_were_not_taken() -> None:
+    collector, _ = make()
+    failed(collector, "_MSG_TIMED_OUT")
+
+    collector.delivery_failed(FakeKafkaError("_MSG_TIMED_OUT"), message("of a closed task", 0, b"v", 5))
+
+    with pytest.raises(TaskMigratedError, match="the task that has sent it is closed"):
+        collector.check()
 
 
 class RefusingProducer(CapturingProducer):

@@ -29,7 +29,14 @@ def test_first_attempt_is_the_only_one_where_delivery_timeout_ms_is_shorter() ->
 def test_record_that_is_given_up_much_later_begins_anew() -> None:
     clock = FakeClock()
 
-    assert verdicts(clock, DeliveryAttempts(clock, 4, 20), [4, 15, 31, 10]) == [False, False, False, False]
+    assert verdicts(clock, DeliveryAttempts(clock, 4, 20), [4, 15, 35, 10]) == [False, False, False, False]
+
+
+def test_attempts_are_over_also_where_one_of_them_lasts_longer_than_a_pause() -> None:
+    """A session of 45 s, as in Java, makes each of them last for 42 s."""
+    clock = FakeClock()
+
+    assert verdicts(clock, DeliveryAttempts(clock, 42, 120), [42, 43, 43]) == [False, False, True]
 
 
 def test_topics_are_counted_each_by_itself() -> None:

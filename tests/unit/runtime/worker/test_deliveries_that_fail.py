@@ -98,6 +98,21 @@ def test_a_worker_whose_record_was_not_taken_for_a_while_goes_on_without_loss(na
     assert one.made() == ([ONE, TWO, ONE] if guarantee == "at_least_once" else [ONE, TWO, ONE, TWO])
 
 
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_no_task_is_committed_without_its_record_where_those_of_several_were_not_taken(guarantee: str) -> None:
+    """A broker that was away has led the changelogs of both."""
+    one = Bench(guarantee)
+    for number, (task, place) in enumerate(((ONE, P0), (TWO, P1))):
+        one.collector.changelog_writer(task, "counts", "shop-counts-changelog", number)
+        one.bench.feed(place, 0)
+    for number in range(2):
+        one.refuse("_MSG_TIMED_OUT", "shop-counts-changelog", number)
+    one.commit()
+    one.commit()
+
+    assert committed(one) == {}
+
+
 def test_a_transaction_with_a_record_that_was_not_taken_is_aborted() -> None:
     one = Bench("exactly_once_v2")
     one.register()

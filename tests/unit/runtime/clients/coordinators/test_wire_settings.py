@@ -7,13 +7,14 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from kafka.errors import KafkaConnectionError
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.settings.librdkafka_keys import LIBRDKAFKA_KEYS, Kind
@@ -157,6 +158,19 @@ def test_tokens_come_from_the_function_of_the_user() -> None:
     assert tokens.extensions() == {"zone": "a"}
     with pytest.raises(ConfigError, match="oauth_cb"):
         wired(SASL, {"sasl.mechanism": "OAUTHBEARER"})
+
+
+@pytest.mark.parametrize("ask", ["token", "extensions"])
+def test_function_that_gives_no_token_for_the_moment_is_asked_again_with_the_next_connection(ask: str) -> None:
+    """As librdkafka's clients do; any other error would end the worker."""
+
+    def refused(_: str) -> NoReturn:
+        raise KeyError("access_token")
+
+    found = wired(SASL, {"sasl.mechanism": "OAUTHBEARER", "oauth_cb": refused})
+
+    with pytest.raises(KafkaConnectionError, match=r"'oauth_cb' gave no token: KeyError\('access_token'\)"):
+        getattr(found["sasl_oauth_token_provider"], ask)()
 
 
 TAKEN = {

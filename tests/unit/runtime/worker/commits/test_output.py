@@ -5,16 +5,20 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Message, Producer
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TaskMigratedError
+from pykstreams.core.record import ProducerRecord
+from pykstreams.runtime.clients.consumers.messages import RecordMessage
 from pykstreams.runtime.clients.producer import DeliveryFailures, WorkerProducer
 from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.worker.commits.output import WorkerOutput
 from tests.unit.runtime.cluster_fakes import FakeClock
+from tests.unit.runtime.tasks.fakes import message
 from tests.unit.runtime.worker.commits.steps import steps_over
 
 
@@ -132,6 +136,36 @@ def test_producer_with_transactions_is_made_anew() -> None:
     output.renew()
 
     assert producer.history == ["discard"]
+
+
+class LateClient(NoClient):
+    """A client of which one thread comes late to what is dropped, and drops what was sent meanwhile, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[RecordMessage] = []
+        self.failures = DeliveryFailures()
+
+    def produce(self, *args: Any, **options: Any) -> None:
+        topic, value, _, partition = args
+        self.sent.append(message(topic, partition, value, 5))
+
+    def flush(self, timeout: float = -1) -> int:
+        dropped, self.sent = self.sent, []
+        for record in dropped:
+            self.failures(KafkaError(KafkaError._PURGE_QUEUE), cast(Message, record))
+        return 0
+
+
+def test_record_that_is_dropped_late_with_those_of_before_keeps_its_task_from_the_commit() -> None:
+    client = LateClient()
+    output = output_over(WorkerProducer(client, client.failures, FakeClock()))
+    output.collector.send(ProducerRecord("counts", b"a", b"given up", 0))
+    output.renew()
+    output.collector.send(ProducerRecord("counts", b"a", b"in its place", 0))
+
+    with pytest.raises(TaskMigratedError, match=r"record to counts .* was not delivered: .*; it is sent again"):
+        output.collector.flush()
 
 
 @pytest.fixture

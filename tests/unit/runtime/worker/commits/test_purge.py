@@ -104,6 +104,39 @@ def test_partition_that_left_is_not_purged(purge: RepartitionPurge, clock: FakeC
     assert deletions.asked == []
 
 
+def test_records_that_were_not_deleted_are_deleted_later(
+    purge: RepartitionPurge, clock: FakeClock, deletions: FakeDeletions
+) -> None:
+    """Nothing more may come to a partition, and what it holds is never deleted then."""
+    purge.committed({REPARTITION: (5, "")})
+    deletions.fault = "request timed out"
+    clock.advance(31)
+    purge.poll()
+    purge.poll()
+    clock.advance(31)
+    purge.poll()
+    deletions.fault = None
+    for _ in range(2):
+        clock.advance(31)
+        purge.poll()
+
+    assert deletions.asked == [{REPARTITION: 5}, {REPARTITION: 5}]
+
+
+def test_partition_that_left_while_its_records_were_not_deleted_is_not_purged(
+    purge: RepartitionPurge, clock: FakeClock, deletions: FakeDeletions
+) -> None:
+    purge.committed({REPARTITION: (5, "")})
+    deletions.fault = "request timed out"
+    clock.advance(31)
+    purge.poll()
+    purge.forget([REPARTITION])
+    clock.advance(31)
+    purge.poll()
+
+    assert deletions.asked == [{REPARTITION: 5}]
+
+
 def test_failed_deletion_is_said_and_does_no_harm(
     purge: RepartitionPurge, clock: FakeClock, deletions: FakeDeletions, caplog: pytest.LogCaptureFixture
 ) -> None:
