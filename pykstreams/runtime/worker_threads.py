@@ -143,6 +143,8 @@ class WorkerThreads:
                     del self._threads[number]
                 else:
                     self._threads[number] = before
+            self._count()
+            self._report()
             raise
         return worker.name
 

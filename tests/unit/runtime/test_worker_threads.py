@@ -236,6 +236,20 @@ def test_a_worker_that_cannot_start_is_an_error_of_adding_it_and_leaves_its_numb
     assert bench.add(1) == ["worker-1"]
 
 
+def test_a_worker_that_cannot_start_does_not_hold_up_those_that_run(bench: ThreadsBench) -> None:
+    def cannot_start() -> None:
+        raise RuntimeError("can't start new thread")
+
+    bench.add(1)
+    bench.made[0].on_running(True)
+    bench.before_start = cannot_start
+    with pytest.raises(RuntimeError, match=r"^can't start new thread$"):
+        bench.threads.add()
+
+    assert bench.states == [False, True, False, True]
+    assert bench.counts == [1, 2, 1]
+
+
 def test_who_removes_a_worker_that_fails_and_is_replaced_does_not_wait_for_its_successor(bench: ThreadsBench) -> None:
     bench.replaces = lambda: True
     bench.add(1)
