@@ -357,7 +357,10 @@ class _Connections:
     def interrupt(self) -> None:
         """Fails what is asked, from another thread; the thread that asks then closes the rest."""
         _OF_OUR_OWN_DOING.interrupted.add(self)
-        self._net.call_soon_threadsafe(self._manager.close)
+        try:
+            self._net.call_soon_threadsafe(self._manager.close)
+        except RuntimeError:  # the answer has come meanwhile, and the thread that asked has closed everything
+            _OF_OUR_OWN_DOING.interrupted.discard(self)
 
     def close(self) -> None:
         """Closes everything; for the thread that asks, or when none does."""

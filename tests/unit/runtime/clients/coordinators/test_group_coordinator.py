@@ -204,6 +204,24 @@ def test_closing_ends_a_join_that_waits_and_nothing_is_logged_as_an_error(caplog
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
+class JustAnswered(coordinator_requests._Connections):
+    """Connections whose request ends by itself while they are being interrupted: the thread that asks closes them."""
+
+    def interrupt(self) -> None:
+        self.close()
+        super().interrupt()
+
+
+def test_closing_while_a_request_ends_by_itself_closes_all_the_same_and_the_library_may_speak_again() -> None:
+    coordinator = connected("127.0.0.1:1")
+    connections = JustAnswered(coordinator._settings)
+    coordinator._connections, coordinator._is_asking = connections, True
+
+    coordinator.close()
+
+    assert connections not in coordinator_requests._OF_OUR_OWN_DOING.interrupted
+
+
 class LateConnections(MovedConnections):
     """An embedded cluster whose group has its assignments already."""
 
