@@ -300,6 +300,7 @@ class StreamsMembership:
         self._owned = frozenset()
         self._target = self._taken = None
         self._sources_missing = None
+        self._is_delayed = False
         self._changed = False
         self._lost = True
 

@@ -335,6 +335,18 @@ def test_a_member_for_which_there_is_no_task_is_told_so_when_the_group_waits_no_
     assert change.active == frozenset()
 
 
+def test_a_member_that_was_put_out_forgets_that_the_group_waited_for_more_members(group: Group) -> None:
+    group.told(StatusChanged({GroupStatus.ASSIGNMENT_DELAYED: "3000 ms"}, 1))
+    lost = group.told(Expelled("the session has ended"))
+    assert isinstance(lost, Lost)
+    group.membership.ack(lost)
+
+    change = group.told(Targeted(NO_TASKS))  # of a group with which nothing is the matter, no status is told
+
+    assert isinstance(change, Assignment)
+    assert change.active == frozenset()
+
+
 def test_the_instances_of_the_group_are_known(group: Group) -> None:
     active = frozenset({TopicPartition("a", 0)})
     group.told(EndpointsChanged((Endpoint("shop-1", 7070, active, frozenset()),)))
