@@ -235,10 +235,10 @@ class Application:
             self._standbys.start()
 
     def worker(self, number: int, listener: StateRestoreListener | None, on_running: Callable[[bool], None]) -> Worker:
-        """Makes a worker; nothing of it runs yet."""
+        """Makes a worker; nothing of it runs yet. ``StoppedWhileStartingError``: everything was closed meanwhile."""
         prepared = self._require()
         if self._sums is None:
-            raise StreamsError("the application has not started")
+            raise StoppedWhileStartingError
         return build_worker(
             prepared.app,
             number,

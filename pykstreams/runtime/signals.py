@@ -30,7 +30,9 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
         stop()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, caught)
+        found = signal.signal(number, caught)
+        # a handler that is none of Python's, as of a program that embeds it, cannot be put back
+        before[number] = signal.SIG_DFL if found is None else found
     try:
         yield
     finally:

@@ -14,6 +14,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from enum import Enum
 from types import TracebackType
 from typing import Any, TypeVar
@@ -234,10 +235,11 @@ class KafkaStreams:
         All workers share ``statestore.cache.max.bytes``, so each has less of it from now on. ``None`` when the
         application does not run, has not got so far in its start, or has global stores only.
         """
-        if not self.state.is_running_or_rebalancing or not self._application.takes_workers:
-            log.warning("the application is %s, and no worker can be added", self.state.value)
-            return None
-        return self._workers.add()
+        if self.state.is_running_or_rebalancing and self._application.takes_workers:
+            with suppress(StoppedWhileStartingError):
+                return self._workers.add()
+        log.warning("the application is %s, and no worker can be added", self.state.value)
+        return None
 
     def remove_stream_thread(self, timeout: Duration | None = None) -> str | None:
         """Has one worker commit, close its tasks and leave the group for good, and returns its name when it has ended.

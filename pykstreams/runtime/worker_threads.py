@@ -130,6 +130,7 @@ class WorkerThreads:
         with self._changed:
             self._workers[number] = worker
             before, self._threads[number] = self._threads.get(number), thread
+            self._changed.notify_all()  # who waits for the one before, which is to be removed, waits no more
         self._count()
         self._has_changed(number, False)
         try:
@@ -142,6 +143,8 @@ class WorkerThreads:
                     del self._threads[number]
                 else:
                     self._threads[number] = before
+            self._count()
+            self._report()
             raise
         return worker.name
 

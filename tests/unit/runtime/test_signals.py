@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from typing import Any
 
 import pytest
 
@@ -47,3 +48,24 @@ def test_other_threads_than_the_main_one_leave_signals_alone() -> None:
     thread.join()
 
     assert found == [before]
+
+
+def test_a_signal_whose_handler_is_none_of_python_s_stops_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a program that embeds Python, and had a handler of its own before."""
+    before = signal.getsignal(signal.SIGTERM)
+    stops: list[str] = []
+    real = signal.signal
+
+    def of_another_language(number: int, handler: Any) -> Any:
+        found = real(number, handler)
+        return None if found is before else found
+
+    monkeypatch.setattr(signal, "signal", of_another_language)
+    try:
+        with stopped_by_signals(lambda: stops.append("stop")):
+            signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        real(signal.SIGTERM, before)
+
+    assert stops == ["stop"]

@@ -19,6 +19,7 @@ from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.health import TaskHealth
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
+from pykstreams.runtime.worker.worker import Worker
 from tests.brokers.quick_cluster import SHORT_SESSION
 
 TEXT = Serdes.string()
@@ -121,6 +122,31 @@ def test_a_state_listener_that_fails_does_not_hold_the_application_up(
     assert streams.close(20_000, group_membership=LEAVE)
     assert streams.state is State.NOT_RUNNING
     assert "its state listener failed at running -> pending_shutdown" in caplog.text
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_workers_that_end_before_all_have_started_leave_the_start_without_an_error_of_its_own(
+    make: Callable[..., KafkaStreams], monkeypatch: pytest.MonkeyPatch, is_closed: bool
+) -> None:
+    streams = make(settings={"num.stream.threads": 2})
+    failure, build = StreamsError("the first one"), streams._application.worker
+    made: list[Worker] = []
+
+    def worker(*args: Any) -> Worker:
+        if made:
+            streams.wait(20_000)
+        made.append(build(*args))
+        if is_closed:
+            streams.close(0)
+        else:
+            made[0].fail(failure)
+        return made[0]
+
+    monkeypatch.setattr(streams._application, "worker", worker)
+    streams.start()
+
+    assert streams.wait(20_000) is (State.NOT_RUNNING if is_closed else State.ERROR)
+    assert streams.error is (None if is_closed else failure)
 
 
 @pytest.mark.slow

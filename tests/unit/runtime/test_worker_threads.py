@@ -36,6 +36,8 @@ class QuickWorker(Worker):
                 raise self.failure
         while self.is_slow.is_set():
             self.is_slow.wait(0.001)
+        if self.failure is not None:
+            raise self.failure
 
     def stop(self, *, leave: bool) -> None:
         self.left = leave
@@ -232,6 +234,34 @@ def test_a_worker_that_cannot_start_is_an_error_of_adding_it_and_leaves_its_numb
 
     bench.before_start = lambda: None
     assert bench.add(1) == ["worker-1"]
+
+
+def test_a_worker_that_cannot_start_does_not_hold_up_those_that_run(bench: ThreadsBench) -> None:
+    def cannot_start() -> None:
+        raise RuntimeError("can't start new thread")
+
+    bench.add(1)
+    bench.made[0].on_running(True)
+    bench.before_start = cannot_start
+    with pytest.raises(RuntimeError, match=r"^can't start new thread$"):
+        bench.threads.add()
+
+    assert bench.states == [False, True, False, True]
+    assert bench.counts == [1, 2, 1]
+
+
+def test_who_removes_a_worker_that_fails_and_is_replaced_does_not_wait_for_its_successor(bench: ThreadsBench) -> None:
+    bench.replaces = lambda: True
+    bench.add(1)
+    bench.made[0].is_slow.set()
+    found: list[str | None] = []
+    threading.Thread(target=lambda: found.append(bench.threads.remove(None)), daemon=True).start()
+    wait_for(lambda: bench.made[0].left is True)
+    bench.made[0].failure = RuntimeError("no")
+    bench.made[0].is_slow.clear()
+
+    wait_for(lambda: found == ["worker-1"])
+    assert bench.names() == ["worker-1"]
 
 
 def test_the_number_of_those_that_stay_is_said_before_one_has_ended(bench: ThreadsBench) -> None:

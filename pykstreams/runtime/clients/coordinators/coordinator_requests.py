@@ -333,21 +333,24 @@ class _Connections:
         await self._bootstrap(timeout_s)
         if self._coordinator is None:
             self._coordinator = await self._find(group, timeout_s)
-        return await self._manager.send(request, node_id=self._coordinator, request_timeout_ms=timeout_s * 1000)
+        return await self._send(request, self._coordinator, timeout_s)
 
     async def _ask_broker(self, broker: int | None, request: Any, timeout_s: float) -> Any:
         await self._bootstrap(timeout_s)
-        return await self._manager.send(request, node_id=broker, request_timeout_ms=timeout_s * 1000)
+        return await self._send(request, broker, timeout_s)
+
+    async def _send(self, request: Any, node: Any, timeout_s: float) -> Any:
+        if self._manager.closed:  # it would wait without end for a connection that nobody makes any more
+            raise kafka.errors.KafkaConnectionError("the connections were closed")
+        return await self._manager.send(request, node_id=node, request_timeout_ms=timeout_s * 1000)
 
     async def _bootstrap(self, timeout_s: float) -> None:
         if not self._manager.bootstrapped:
             await self._manager.bootstrap_async(timeout_ms=min(timeout_s, _BOOTSTRAP_S) * 1000)
 
     async def _find(self, group: str, timeout_s: float) -> Any:
-        answer = await self._manager.send(
-            FindCoordinatorRequest(key=group, key_type=0, coordinator_keys=[group]),
-            request_timeout_ms=min(timeout_s, _BOOTSTRAP_S) * 1000,
-        )
+        find = FindCoordinatorRequest(key=group, key_type=0, coordinator_keys=[group])
+        answer = await self._send(find, None, min(timeout_s, _BOOTSTRAP_S))
         found = answer.coordinators[0] if answer.coordinators else answer
         return self._manager.cluster.add_coordinator(found, CoordinatorType.GROUP, group)
 
@@ -357,7 +360,10 @@ class _Connections:
     def interrupt(self) -> None:
         """Fails what is asked, from another thread; the thread that asks then closes the rest."""
         _OF_OUR_OWN_DOING.interrupted.add(self)
-        self._net.call_soon_threadsafe(self._manager.close)
+        try:
+            self._net.call_soon_threadsafe(self._manager.close)
+        except RuntimeError:  # the answer has come meanwhile, and the thread that asked has closed everything
+            _OF_OUR_OWN_DOING.interrupted.discard(self)
 
     def close(self) -> None:
         """Closes everything; for the thread that asks, or when none does."""

@@ -216,8 +216,8 @@ class ClassicMembership:
         return group_metadata(self._requests.group, self._member)
 
     def close(self, leave: bool) -> None:
-        member_id = self._session.member_id
         self._session.stop()
+        member_id = self._session.member_id  # not before: the coordinator may name it until then
         if leave and (member_id or self._requests.group.instance_id is not None):  # a static one is known by its name
             try:
                 self._requests.leave(member_id, "the worker was closed")

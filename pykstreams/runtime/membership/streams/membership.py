@@ -59,6 +59,8 @@ _NOT_NOW: Final = frozenset(
         "UNKNOWN_TOPIC_OR_PART",
     }
 )
+_NEVER_IN: Final = frozenset({"UNKNOWN_MEMBER_ID", "GROUP_ID_NOT_FOUND", "INCONSISTENT_GROUP_PROTOCOL"})
+"""What a member hears when it leaves, and none of its attempts to join has come to the coordinator."""
 
 
 class Session(Protocol):
@@ -69,6 +71,9 @@ class Session(Protocol):
 
     @property
     def epoch(self) -> int | None: ...
+
+    @property
+    def may_be_member(self) -> bool: ...
 
     def start(self) -> None: ...
 
@@ -218,15 +223,17 @@ class StreamsMembership:
 
     def close(self, leave: bool) -> None:
         """Leaves the group in any case, as Kafka Streams does: a member that is silent has no place to keep."""
-        is_member = self._session.epoch is not None
         self._session.stop()
-        if is_member:
+        if self._session.may_be_member:
             try:
                 self._requests.heartbeat(Heartbeat(self._session.member_id, LEAVING))
             except GroupError as error:
-                log.warning(
-                    NOT_TOLD_OF_CLOSE, "its session has ended (group.streams.session.timeout.ms of the brokers)", error
-                )
+                if self._session.epoch is not None or error.name not in _NEVER_IN:
+                    log.warning(
+                        NOT_TOLD_OF_CLOSE,
+                        "its session has ended (group.streams.session.timeout.ms of the brokers)",
+                        error,
+                    )
         self._requests.close()
         self._state.end()
 
@@ -300,6 +307,7 @@ class StreamsMembership:
         self._owned = frozenset()
         self._target = self._taken = None
         self._sources_missing = None
+        self._is_delayed = False
         self._changed = False
         self._lost = True
 

@@ -131,6 +131,11 @@ class StreamsSession:
         place = self._place
         return None if place is None or place.epoch == JOINING else place.epoch
 
+    @property
+    def may_be_member(self) -> bool:
+        """Whether the coordinator may have it as a member: it has joined, or is about to, and may have been heard."""
+        return self._place is not None
+
     def start(self) -> None:
         """Starts the thread."""
         self._thread.start()

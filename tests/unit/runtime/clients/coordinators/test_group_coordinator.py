@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 from confluent_kafka import KafkaError
+from kafka.protocol.consumer import HeartbeatRequest
 
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.coordinators import coordinator_requests
@@ -202,6 +203,50 @@ def test_closing_ends_a_join_that_waits_and_nothing_is_logged_as_an_error(caplog
         accepted.close()
     assert len(raised) == 1
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+class JustAnswered(coordinator_requests._Connections):
+    """Connections whose request ends by itself while they are being interrupted: the thread that asks closes them."""
+
+    def interrupt(self) -> None:
+        self.close()
+        super().interrupt()
+
+
+def test_closing_while_a_request_ends_by_itself_closes_all_the_same_and_the_library_may_speak_again() -> None:
+    coordinator = connected("127.0.0.1:1")
+    connections = JustAnswered(coordinator._settings)
+    coordinator._connections, coordinator._is_asking = connections, True
+
+    coordinator.close()
+
+    assert connections not in coordinator_requests._OF_OUR_OWN_DOING.interrupted
+
+
+class InterruptedFirst(coordinator_requests._Connections):
+    """Connections that are interrupted before the next request begins, as the thread that asks may be that slow."""
+
+    def ask(self, group: str, request: Any, timeout_s: float) -> Any:
+        self.interrupt()
+        return super().ask(group, request, timeout_s)
+
+
+def test_a_request_that_begins_while_the_connections_are_closed_ends_at_once(cluster: EmbeddedCluster) -> None:
+    coordinator = connected(cluster.bootstrap_servers)
+    coordinator._connections = connections = InterruptedFirst(coordinator._settings)
+    coordinator_requests._Connections.ask(connections, "app", HeartbeatRequest(max_version=4, group_id="app"), 5)
+    raised: list[GroupError] = []
+
+    def ask() -> None:
+        with pytest.raises(GroupError) as found:
+            coordinator.heartbeat(MemberOf(1, "me"))
+        raised.append(found.value)
+
+    asks = Thread(target=ask, daemon=True)
+    asks.start()
+    asks.join(4)
+
+    assert [error.name for error in raised] == ["_TRANSPORT"]
 
 
 class LateConnections(MovedConnections):

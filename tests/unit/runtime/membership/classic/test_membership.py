@@ -57,6 +57,7 @@ class Group:
         self.revoked: list[frozenset[TaskId]] = []
         self.clock = MockClock()
         self.member_id = "me"
+        self.named_while_it_stops: str | None = None
         self.times = SessionTimes(2, 6)
         self.silent: float | None = 0.0
         self.group = GroupSettings("app", instance_id, 10_000, 30_000)
@@ -103,6 +104,7 @@ class Group:
 
     def stop(self) -> None:
         self.log.append("stop")
+        self.member_id = self.named_while_it_stops or self.member_id
 
     def commit(self, member: MemberOf, offsets: Offsets) -> None:
         self._ask(f"commit in {member.generation}")
@@ -319,6 +321,16 @@ def test_a_member_without_an_id_can_leave_by_its_instance_id_only(instance_id: s
     group.log.clear()
     group.membership.close(leave=True)
     assert group.log == ["stop", *left, "close", "end"]
+
+
+def test_a_member_that_is_given_its_id_while_it_stops_leaves_under_it(group: Group) -> None:
+    """The group would wait for it, as for any member that was named and has not joined, until its session is over."""
+    group.member_id = ""
+    group.named_while_it_stops = "me"
+    group.log.clear()
+    group.membership.close(leave=True)
+
+    assert group.log == ["stop", "leave me", "close", "end"]
 
 
 @pytest.mark.parametrize(

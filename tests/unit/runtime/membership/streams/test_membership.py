@@ -59,6 +59,7 @@ class Group:
         self.member_id = "me"
         self.times = SessionTimes(2, 6)
         self.epoch: int | None = 5
+        self.may_be_member = True
         self.silent = 0.0
         self.group = GroupSettings("app", None, 10_000, 30_000)
         self.seen = layout(2)
@@ -103,7 +104,7 @@ class Group:
         return self.silent
 
     def expel(self, reason: str) -> None:
-        self.epoch = None
+        self.epoch, self.may_be_member = None, False
         self.events.append(Expelled(reason))
 
     def stop(self) -> None:
@@ -335,6 +336,18 @@ def test_a_member_for_which_there_is_no_task_is_told_so_when_the_group_waits_no_
     assert change.active == frozenset()
 
 
+def test_a_member_that_was_put_out_forgets_that_the_group_waited_for_more_members(group: Group) -> None:
+    group.told(StatusChanged({GroupStatus.ASSIGNMENT_DELAYED: "3000 ms"}, 1))
+    lost = group.told(Expelled("the session has ended"))
+    assert isinstance(lost, Lost)
+    group.membership.ack(lost)
+
+    change = group.told(Targeted(NO_TASKS))  # of a group with which nothing is the matter, no status is told
+
+    assert isinstance(change, Assignment)
+    assert change.active == frozenset()
+
+
 def test_the_instances_of_the_group_are_known(group: Group) -> None:
     active = frozenset({TopicPartition("a", 0)})
     group.told(EndpointsChanged((Endpoint("shop-1", 7070, active, frozenset()),)))
@@ -352,6 +365,31 @@ def test_a_worker_that_closes_leaves_in_any_case(group: Group, leave: bool) -> N
     group.membership.close(leave)
 
     assert group.log[-4:] == ["stop", "leave", "close", "end"]
+
+
+def test_a_worker_that_closes_while_its_join_is_not_answered_leaves_since_the_group_may_have_it(group: Group) -> None:
+    group.epoch = None
+    group.membership.close(leave=True)
+
+    assert group.log[-4:] == ["stop", "leave", "close", "end"]
+
+
+@pytest.mark.parametrize("error", [KafkaError.UNKNOWN_MEMBER_ID, KafkaError.GROUP_ID_NOT_FOUND])
+def test_a_group_that_never_had_a_member_need_not_be_told_that_it_leaves(
+    group: Group, caplog: pytest.LogCaptureFixture, error: int
+) -> None:
+    group.epoch, group.error = None, error
+    group.membership.close(leave=True)
+
+    assert group.log[-4:] == ["stop", "leave", "close", "end"]
+    assert "the group was not told" not in caplog.text
+
+
+def test_a_worker_that_was_put_out_has_nothing_to_leave(group: Group) -> None:
+    group.expel("others have its tasks")
+    group.membership.close(leave=True)
+
+    assert group.log[-3:] == ["stop", "close", "end"]
 
 
 def test_a_worker_that_cannot_say_that_it_leaves_tells_when_its_tasks_go_on(

@@ -107,6 +107,17 @@ def test_a_member_that_joins_introduces_itself_and_has_no_tasks() -> None:
     assert member.beat() == Heartbeat("me", 7)
 
 
+def test_the_coordinator_may_have_a_member_from_its_wish_to_join_until_it_is_put_out() -> None:
+    member = Member()
+    assert not member.session.may_be_member
+    member.session.join()
+    member.beat(group_error(NO_ANSWER))
+    assert member.session.may_be_member
+
+    member.session.expel("others have its tasks")
+    assert not member.session.may_be_member
+
+
 def test_tasks_are_reported_when_the_worker_has_them_and_then_not_again() -> None:
     member = Member().joined(ONE)
     member.session.own(ONE)
