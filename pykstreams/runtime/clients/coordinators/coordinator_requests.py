@@ -13,17 +13,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 from weakref import WeakSet
 
 import kafka.errors
 from confluent_kafka import KafkaError
-from kafka.net.inet import create_connection
+from kafka.net.inet import KafkaNetSocket
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
-from kafka.net.transport import KafkaSSLTransport
+from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
@@ -294,18 +294,45 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # of a library wi
             self.failure = failure
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
-        """Connects; unlike the library's own, which leaves the socket of a failed handshake open, closes it."""
-        if not self.ssl_enabled:
-            return await super()._build_transport(node, timeout_at=timeout_at)
-        options = self.config["socket_options"], self.config["proxy_url"]
-        socket = await create_connection(self._net, node.host, node.port, *options, timeout_at=timeout_at)
-        transport = KafkaSSLTransport(self._net, socket, host=node.host, ssl_context=self.config["ssl_context"])
+        """Connects; unlike the library's own, closes the socket of a connection or a handshake that failed."""
+        socket = await _connect(self._net, node, self.config["socket_options"], timeout_at)
+        if self.ssl_enabled:
+            transport = KafkaSSLTransport(self._net, socket, host=node.host, ssl_context=self.config["ssl_context"])
+        else:
+            transport = KafkaTCPTransport(self._net, socket, host=node.host)
         try:
             await transport.handshake()
         except OSError as error:
             transport.close()
             raise kafka.errors.KafkaConnectionError(f"Handshake failed: {error}") from error
         return transport
+
+
+async def _connect(net: Any, node: Any, options: Iterable[Any], timeout_at: float | None) -> Any:
+    """A socket that is connected to the first address of a node that answers.
+
+    The library's own leaves each socket that was refused open until Python looks for cycles, which a worker does
+    seldom: during an outage that would be some for each attempt.
+    """
+    sockets = KafkaNetSocket()
+    failure = "DNS Resolution failure"
+    for family, kind, protocol, _, address in sockets.dns_lookup(node.host, node.port):
+        socket = sockets.socket(family, kind, protocol)
+        try:
+            socket.setblocking(False)
+            for option in options:
+                socket.setsockopt(*option)
+            return await sockets.sock_connect(net, socket, address, timeout_at=timeout_at)
+        except kafka.errors.KafkaTimeoutError:
+            socket.close()
+            raise kafka.errors.KafkaConnectionError("Connection timed out") from None
+        except (OSError, kafka.errors.KafkaConnectionError) as error:
+            socket.close()
+            failure = ", ".join(map(str, error.args))
+        except BaseException:
+            socket.close()
+            raise
+    raise kafka.errors.KafkaConnectionError(failure)
 
 
 class _Connections:

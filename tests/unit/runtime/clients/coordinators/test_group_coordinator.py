@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 from confluent_kafka import KafkaError
+from kafka.net.inet import KafkaNetSocket
 from kafka.protocol.consumer import HeartbeatRequest
 
 from pykstreams.core.ids import TopicPartition
@@ -63,6 +64,24 @@ def test_a_coordinator_that_says_nothing_has_its_time() -> None:
             coordinator.heartbeat(MemberOf(1, "me"))
         coordinator.close()
     assert raised.value.name == "_TIMED_OUT"
+
+
+def test_a_connection_that_is_refused_leaves_no_socket_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    sockets: list[socket.socket] = []
+    make = KafkaNetSocket.socket
+
+    def kept(*arguments: Any) -> socket.socket:
+        sockets.append(make(*arguments))
+        return sockets[-1]
+
+    monkeypatch.setattr(KafkaNetSocket, "socket", kept)
+    coordinator = connected("127.0.0.1:1", timeout_s=0.3)
+    with pytest.raises(GroupError, match="ECONNREFUSED"):
+        coordinator.heartbeat(MemberOf(1, "me"))
+    coordinator.close()
+
+    assert sockets
+    assert [one for one in sockets if one.fileno() != -1] == []
 
 
 def greet_only(door: socket.socket, broker: str) -> None:
