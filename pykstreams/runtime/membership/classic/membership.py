@@ -55,6 +55,8 @@ from pykstreams.runtime.topics.topic_admin import TopicLayout
 log = logging.getLogger(__name__)
 
 _LOOK_AGAIN_MS: Final = 1_000
+_MISFIT_S: Final = 10.0
+"""For how long assignments may not fit the topics: brokers learn of new partitions at different times."""
 _LONG_JOIN_S: Final = 5.0
 _LONG_JOIN: Final = (
     "joining the group has taken %d s: it waits for members that do not answer. One that was killed is a member until "
@@ -135,6 +137,9 @@ class ClassicMembership:
         self._owned: frozenset[TaskId] = frozenset()
         self._warnings = RepeatedWarnings(log, clock)
         self._joins = Joins(clock)
+        self._clock = clock
+        self._misfit_since: float | None = None
+        """When the first assignment came of those that do not fit the topics, if the last one does not."""
         self._changed = False
         self._lost = False
 
@@ -270,18 +275,36 @@ class ClassicMembership:
         self._follow_up(info, gave_up=bool(gone))
 
     def _checked(self, assignment: MemberAssignment) -> frozenset[TaskId] | None:
-        """The active tasks, which fit the topology; ``None``: that is not known before the topics were looked at."""
+        """The active tasks, which fit the topology; ``None``: not yet, or not known; the group is asked again soon.
+
+        ``WrongAssignmentError``: what the group says has not fitted for a while.
+        """
         try:
-            return frozenset(self._paired(assignment))
+            active = frozenset(self._paired(assignment))
         except WrongAssignmentError as error:
             log.info("looks at the topics again: %s", error)
-        try:
-            self._layout = self._prepare()
-        except ClusterUnavailableError as error:
-            log.warning("the assignment waits until the topics can be looked at: %s", error)
-            self._joins.again_in(_LOOK_AGAIN_MS)
-            return None
-        return frozenset(self._paired(assignment))
+            try:
+                self._layout = self._prepare()
+                active = frozenset(self._paired(assignment))
+            except ClusterUnavailableError as unavailable:
+                log.warning("the assignment waits until the topics can be looked at: %s", unavailable)
+                self._joins.again_in(_LOOK_AGAIN_MS)
+                return None
+            except WrongAssignmentError as misfit:
+                self._doubt(misfit)
+                return None
+        self._misfit_since = None
+        return active
+
+    def _doubt(self, misfit: WrongAssignmentError) -> None:
+        """Asks again what the leader sees, or raises the error where it has been asked for long enough."""
+        now = self._clock.monotonic()
+        if self._misfit_since is None:
+            self._misfit_since = now
+        if now - self._misfit_since >= _MISFIT_S:
+            raise misfit
+        self._warnings.warn("misfit", "the group is asked again, for %g s: %s", _MISFIT_S, misfit)
+        self._joins.again_in(_LOOK_AGAIN_MS)
 
     def _paired(self, assignment: MemberAssignment) -> Mapping[TaskId, frozenset[TopicPartition]]:
         topics: dict[int, set[str]] = {}
@@ -337,6 +360,7 @@ class ClassicMembership:
         self._member = None
         self._generation = NO_GENERATION
         self._owned = frozenset()
+        self._misfit_since = None
         self._changed = False
         self._joins.end()
         self._lost = True

@@ -221,10 +221,39 @@ def test_the_errors_of_a_leader_end_the_member(group: Group, error: int, kind: t
 
 def test_topics_are_looked_at_again_before_an_assignment_is_refused(group: Group) -> None:
     group.seen = layout(3)
+
     assert tasks(group.synced(1, 2)) == {TaskId(0, 2)}
-    with pytest.raises(WrongAssignmentError):
-        group.synced(2, 3)
-    assert group.log.count("prepare") == 2
+    assert group.log == ["join", "prepare"]
+
+
+def test_the_group_is_asked_again_while_an_assignment_does_not_fit_the_topics(group: Group) -> None:
+    """The broker that this worker asks, or the one that the leader asks, may just not know the new partitions yet."""
+    assert group.synced(1, 2) is None
+    assert group.log == ["join", "prepare"]
+    group.clock.advance(1_000)
+    group.membership.poll()
+    assert group.log == ["join", "prepare", "join"]
+    group.seen = layout(3)
+
+    assert tasks(group.synced(2, 2)) == {TaskId(0, 2)}
+
+
+def test_an_assignment_that_does_not_fit_for_ten_seconds_is_refused(group: Group) -> None:
+    for generation in range(1, 11):
+        assert group.synced(generation, 2) is None
+        group.clock.advance(1_000)
+        group.membership.poll()
+
+    with pytest.raises(WrongAssignmentError, match="does not fit the topology"):
+        group.synced(11, 2)
+
+
+def test_an_assignment_that_fits_ends_the_doubt_about_those_before(group: Group) -> None:
+    assert group.synced(1, 2) is None
+    group.synced(2, 0)
+    group.clock.advance(60_000)
+
+    assert group.synced(3, 2) is None
 
 
 def test_an_assignment_waits_for_topics_that_cannot_be_looked_at(group: Group) -> None:
