@@ -49,7 +49,7 @@ from pykstreams.runtime.topics.topic_admin import TopicLayout
 
 log = logging.getLogger(__name__)
 
-_LOOK_AGAIN_MS: Final = 1_000
+_LOOK_AGAIN_S: Final = 1.0
 _HEARTBEATS_BEFORE_ENDING: Final = 2
 """How long source topics may be missing (``StreamThread.handleMissingSourceTopicsWithTimeout``, 4.3.1)."""
 _NOT_NOW: Final = frozenset(
@@ -129,7 +129,7 @@ class StreamsMembership:
         self._owned: frozenset[TaskId] = frozenset()
         self._target: Tasks | None = None
         """Tasks that wait until the topics can be looked at."""
-        self._look_at_ms = 0
+        self._look_at = 0.0
         self._taken: Tasks | None = None
         """Tasks to report as owned, when the worker acts on them."""
         self._sources_missing: _MissingSources | None = None
@@ -155,7 +155,7 @@ class StreamsMembership:
             case None:
                 pass
             case Targeted(tasks):
-                self._target, self._look_at_ms = tasks, 0
+                self._target, self._look_at = tasks, 0.0
             case EndpointsChanged(endpoints):
                 self._hosts.update(
                     {_host(one): one.active for one in endpoints}, {_host(one): one.standby for one in endpoints}
@@ -247,7 +247,7 @@ class StreamsMembership:
 
     def _can_be_seen(self, tasks: Tasks) -> bool:
         """Whether the partitions of tasks can be seen; looks at the topics again, now and then, where they cannot."""
-        if self._clock.now_ms() < self._look_at_ms:
+        if self._clock.monotonic() < self._look_at:
             return False
         wanted = tasks.active | tasks.standby | tasks.warmup
         if wanted <= self._layout.inputs.keys():
@@ -257,7 +257,7 @@ class StreamsMembership:
         except ClusterUnavailableError as error:
             self._warnings.warn("look", "the assignment waits until the topics can be looked at: %s", error)
         if unknown := wanted.difference(self._layout.inputs):
-            self._look_at_ms = self._clock.now_ms() + _LOOK_AGAIN_MS
+            self._look_at = self._clock.monotonic() + _LOOK_AGAIN_S
             self._warnings.warn(
                 "unknown",
                 "tasks %s were assigned, whose partitions cannot be seen yet; if this stays so, the topology of the "

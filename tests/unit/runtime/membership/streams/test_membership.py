@@ -34,7 +34,7 @@ from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.membership.streams.membership import StreamsMembership
 from pykstreams.runtime.membership.streams.session import EndpointsChanged, Event, StatusChanged, Targeted
 from pykstreams.runtime.topics.topic_admin import TopicLayout
-from pykstreams.testing.clock import MockClock
+from tests.unit.runtime.membership.adjusted_clock import AdjustedClock
 from tests.unit.runtime.membership.streams.fake_coordinator import group_error
 
 OFFSETS: Offsets = {TopicPartition("a", 0): (7, "")}
@@ -65,7 +65,7 @@ class Group:
         self.seen = layout(2)
         self.standby: Mapping[TaskId, frozenset[TopicPartition]] = {}
         self.hosts = GroupHosts()
-        self.clock = MockClock()
+        self.clock = AdjustedClock(60_000)
         self.membership = StreamsMembership(
             self, self, prepare=self.prepare, state=self, hosts=self.hosts, clock=self.clock
         )
@@ -192,6 +192,15 @@ def test_a_task_whose_partitions_cannot_be_seen_yet_is_waited_for(
     assert isinstance(change, Assignment)
     assert change.layout == layout(3)
     assert change.active == tasks(0, 2)
+
+
+def test_topics_are_looked_at_again_also_when_the_clock_is_set_back(group: Group) -> None:
+    assert group.told(Targeted(Tasks(tasks(2)))) is None
+    group.seen = layout(3)
+    group.clock.set_back(50_000)
+    group.clock.advance(1_000)
+
+    assert isinstance(group.membership.poll(), Assignment)
 
 
 def test_an_assignment_waits_while_the_topics_cannot_be_looked_at(group: Group) -> None:
