@@ -119,6 +119,9 @@ class SimulatedMember:
     def assigned(self, standby: Mapping[TaskId, frozenset[TopicPartition]], active: Collection[TaskId]) -> None:
         self.standby = dict.fromkeys(standby, 50_000)  # they catch up at once
 
+    def lost(self) -> None:
+        """Standby tasks stay."""
+
     def end(self) -> None:
         """Nothing was opened."""
 

@@ -27,6 +27,8 @@ class State(Protocol):
 
     def assigned(self, standby: Mapping[TaskId, frozenset[TopicPartition]], active: Collection[TaskId]) -> None: ...
 
+    def lost(self) -> None: ...
+
     def end(self) -> None: ...
 
 
@@ -76,6 +78,14 @@ class MemberState:
         if self._standbys is not None:
             self._standbys.assigned(self._member, standby, active)
 
+    def lost(self) -> None:
+        """Notes that the group has gone on without the member; its standby tasks stay until it is assigned others.
+
+        No active task is on its way to it any more. Another worker of the process may run one of them, and what this
+        one said of it would count in its place.
+        """
+        self._active, self._reported = frozenset(), {}
+
     def end(self) -> None:
         """Removes the member, which does not come back."""
         self.assigned({}, ())
@@ -94,6 +104,9 @@ class NoState:
 
     def assigned(self, standby: Mapping[TaskId, frozenset[TopicPartition]], active: Collection[TaskId]) -> None:
         """Nothing is kept."""
+
+    def lost(self) -> None:
+        """Nothing was kept."""
 
     def end(self) -> None:
         """Nothing was there."""

@@ -357,6 +357,7 @@ class ClassicMembership:
 
     def _all_lost(self, reason: str) -> None:
         warn_of_lost(self._owned, reason)
+        self._state.lost()
         self._member = None
         self._generation = NO_GENERATION
         self._owned = frozenset()

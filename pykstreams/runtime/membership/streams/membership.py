@@ -304,6 +304,7 @@ class StreamsMembership:
 
     def _all_lost(self, reason: str) -> None:
         warn_of_lost(self._owned, reason)
+        self._state.lost()
         self._owned = frozenset()
         self._target = self._taken = None
         self._sources_missing = None

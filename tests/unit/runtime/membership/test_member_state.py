@@ -92,6 +92,19 @@ def test_a_task_that_runs_no_more_and_is_not_open_does_not_count_as_running() ->
     assert state.member.offset_sums() == {}
 
 
+def test_what_a_member_has_lost_is_not_on_its_way_any_more() -> None:
+    """Another worker of the process may run the task by now, which the leader would take for one that lags."""
+    state = State()
+    state.standbys.sums = {ONE: 70}
+    state.member.offset_sums()
+    state.member.assigned({}, [ONE])
+    state.standbys.sums = {}
+
+    state.member.lost()
+
+    assert state.member.offset_sums() == {}
+
+
 def test_a_member_that_does_not_come_back_is_assigned_nothing() -> None:
     state = State()
     state.member.assigned({TWO: PLACES[TWO]}, [ONE])

@@ -84,6 +84,9 @@ class Group:
 
     def begin(self) -> None: ...
 
+    def lost(self) -> None:
+        self.log.append("lost")
+
     def end(self) -> None:
         self.log.append("end")
 
@@ -298,6 +301,7 @@ def test_a_fenced_commit_says_so_until_the_loss_is_taken(group: Group, code: int
     with pytest.raises(TaskMigratedError):
         group.membership.commit(OFFSETS)
     assert group.log.count("join") == 1
+    assert group.log.count("lost") == 1
     group.membership.ack(lost)
     assert group.said[-1].owned == frozenset()
     assert group.said[-1].generation == -1

@@ -81,6 +81,9 @@ class Group:
 
     def begin(self) -> None: ...
 
+    def lost(self) -> None:
+        self.log.append("lost")
+
     def end(self) -> None:
         self.log.append("end")
 
@@ -223,9 +226,9 @@ def test_who_is_put_out_owns_nothing_and_joins_when_the_worker_says_so(group: Gr
     with pytest.raises(TaskMigratedError, match="lost its tasks"):
         group.membership.transaction_metadata()
     assert isinstance(group.membership.poll(), Lost)
-    assert "join" not in group.log
+    assert group.log == ["lost"]
     group.membership.ack(lost)
-    assert group.log == ["join"]
+    assert group.log == ["lost", "join"]
     assert group.membership.poll() is None
 
 
