@@ -97,9 +97,11 @@ class SwapOutput:
 
     def abort(self) -> None:
         """Aborts the transaction; what is made next does not wait for it."""
-        if self._made is not None:
-            self._made[0].abort()
-        self.close()
+        try:
+            if self._made is not None:
+                self._made[0].abort()
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Lets go of the producer; waits for nothing."""

@@ -360,6 +360,20 @@ def test_a_producer_serves_until_a_transaction_is_given_up() -> None:
     assert made[0].failures.handler is not None
 
 
+def test_a_producer_that_fails_to_abort_is_let_go_all_the_same() -> None:
+    class Failing(FakeProducer):
+        def abort(self) -> bool:
+            raise StreamsError("the library is out of order")
+
+    producer = Failing()
+    output = SwapOutput(lambda: (producer, FakeCollector()))
+    output.begin()
+    with pytest.raises(StreamsError, match="out of order"):
+        output.abort()
+
+    assert producer.history == ["start", "begin", "discard"]
+
+
 def test_a_producer_that_cannot_start_is_let_go() -> None:
     class Away(FakeProducer):
         def start_transactions(self, timeout_s: float) -> None:
