@@ -81,8 +81,9 @@ class TasksAside:
             self._until[task_id] = now + RETRY_S
 
     def put_off(self, tasks: Iterable[TaskId], wait_s: float) -> None:
-        """Has tasks wait so long that were closed for another reason than their stores; it was logged."""
-        self._until.update(dict.fromkeys(tasks, self._clock.monotonic() + wait_s))
+        """Has tasks wait so long at least that were closed for another reason than their stores; it was logged."""
+        until = self._clock.monotonic() + wait_s
+        self._until.update({task_id: max(until, self._until.get(task_id, until)) for task_id in tasks})
 
     def may_open(self, task_id: TaskId) -> bool:
         """Whether a task may be opened; looks for room where it waits for that, and it is time to."""

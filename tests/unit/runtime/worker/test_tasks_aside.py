@@ -13,6 +13,7 @@ from pykstreams.runtime.restore.restore import Damaged
 from pykstreams.runtime.worker import tasks_aside
 from pykstreams.runtime.worker.tasks_aside import LOOK_EVERY_S, RETRY_S
 from pykstreams.state.directory.disk_room import DiskRoom
+from pykstreams.testing import MockClock
 from tests.unit.runtime.cluster_fakes import FakeRestoredStore
 from tests.unit.runtime.worker.worker_bench import LOG, ONE, P1, TWO, WorkerBench
 
@@ -237,3 +238,15 @@ def test_store_that_fails_and_is_of_no_task_here_ends_the_worker(bench: WorkerBe
 
     with pytest.raises(StoreEngineError, match="rates"):
         bench.worker.step()
+
+
+def test_a_task_that_waits_longer_already_is_not_put_off_to_an_earlier_time() -> None:
+    clock = MockClock()
+    aside = tasks_aside.TasksAside(clock)
+    aside.add(ONE, BROKEN, is_restored=False)
+    aside.put_off([ONE, TWO], 1)
+    clock.advance(1_000)
+
+    assert (aside.may_open(ONE), aside.may_open(TWO)) == (False, True)
+    clock.advance(int(RETRY_S * 1000) - 1_000)
+    assert aside.may_open(ONE)
