@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -47,7 +48,7 @@ def wanted_rights(plan: TopologyPlan, config: StreamsConfig) -> Iterator[TopicRi
 
 def acl_lines(plan: TopologyPlan, config: StreamsConfig, bootstrap: str, principal: str) -> Iterator[str]:
     """Yields the commands by which an administrator allows an application what it does."""
-    begin = f"kafka-acls.sh --bootstrap-server {bootstrap} --add --allow-principal {principal}"
+    begin = f"kafka-acls.sh --bootstrap-server {bootstrap} --add --allow-principal {shlex.quote(principal)}"
 
     def said(operations: frozenset[str]) -> str:
         return " ".join(f"--operation {_camel(one)}" for one in sorted(operations))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from pykstreams.core.config import StreamsConfig
 from pykstreams.runtime.checks.rights import acl_lines
 from tests.unit.runtime.plans import part, plan, sink, source
@@ -23,3 +25,13 @@ def test_commands_of_an_administrator_cover_topics_group_and_transactions() -> N
         f"{begin} --operation Describe --operation Read --group shop",
         f"{begin} --operation Describe --operation Write --transactional-id shop- --resource-pattern-type prefixed",
     ]
+
+
+def test_a_principal_is_one_word_for_the_shell() -> None:
+    topology = plan(part(0, source("A", "orders")))
+    principal = "User:CN=shop, O=Smith & Sons"
+    config = StreamsConfig({"application.id": "shop", "bootstrap.servers": "broker:9092"})
+    lines = [line for line in acl_lines(topology, config, "broker:9092", principal) if not line.startswith("#")]
+
+    assert lines
+    assert all(principal in shlex.split(line) for line in lines)
