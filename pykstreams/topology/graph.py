@@ -430,6 +430,13 @@ class Graph:
         """Where the keys of some sources lie; ``None`` stands for murmur2."""
         return frozenset(self._placements.get(source) for source in sources)
 
+    def replace_source(self, old: str, new: str) -> None:
+        """Lets the topics of another source stand for those of one that is gone, in the groups of equal counts."""
+        for group in self.copartitioned:
+            if old in group:
+                group.remove(old)
+                group.add(new)
+
     def nodes(self) -> list[GraphNode]:
         """Every node that hangs below the root, in the order of adding."""
         found: dict[GraphNode, None] = {}

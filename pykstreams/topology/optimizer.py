@@ -100,6 +100,7 @@ def _merge_source(graph: Graph, first: StreamSourceNode, second: StreamSourceNod
         second.remove_child(child)
         first.add_child(child)
     graph.root.remove_child(second)
+    graph.replace_source(second.name, first.name)
 
 
 def _merge_repartition_topics(
@@ -132,10 +133,7 @@ def _merge_repartition_topics(
                     parent.add_child(grandchild)
             for parent in parents:
                 parent.remove_child(repartition)
-            for group in graph.copartitioned:
-                if repartition.name in group:
-                    group.remove(repartition.name)
-                    group.add(merged.name)
+            graph.replace_source(repartition.name, merged.name)
         changer.add_child(merged)
 
 

@@ -43,6 +43,17 @@ def test_two_topics_are_named_with_both_counts_and_the_cure() -> None:
     )
 
 
+@pytest.mark.parametrize("topics", [("orders",), ("orders", "returns")])
+def test_a_topic_that_is_read_a_second_time_is_checked_as_at_the_first(topics: tuple[str, ...]) -> None:
+    builder = StreamsBuilder()
+    builder.stream(topics).print()
+    joined(builder.stream(reversed(topics)), builder.stream("payments"))
+
+    assert "(orders, 6 partitions) and KSTREAM-SOURCE-0000000003 (payments, 4 partitions)" in refused(
+        builder, {"orders": 6, "returns": 5, "payments": 4}
+    )
+
+
 @pytest.mark.parametrize("time_to_live", [None, 1000])
 @pytest.mark.parametrize(("orders", "customers"), [(6, 4), (2, 4)])
 def test_the_cure_repartitions_the_stream_and_never_the_table(
