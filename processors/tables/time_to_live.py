@@ -165,16 +165,17 @@ class _Expiry:
             self._current.raw = before
 
     def _set_alarm(self) -> None:
-        """Sees to it that somebody looks when the first row is due."""
+        """Sees to it that somebody looks when the first row is due; a row that is due after all time stays."""
         first = self._index.first()
         if first is None:
             return
-        due = min(first + self._time_to_live, END_OF_TIME)
+        due = first + self._time_to_live
         if self._alarm is not None:
             self._alarm.cancel()
+        self._alarm = self._alarm_at = None
         if due <= self._now():
             self._set_alarm_soon()
-        else:
+        elif due <= END_OF_TIME:
             self._alarm_at = due
             self._alarm = self._context.processing.schedule(_ONCE_MS, self._plan.clock, self._ring, start_time=due)
 

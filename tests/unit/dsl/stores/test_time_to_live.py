@@ -112,9 +112,14 @@ class Driven:
 
     @property
     def dropped(self) -> float:
-        return sum(
-            float(one.value) for name, one in self.driver.metrics().items() if name.name == "dropped-records-total"
-        )
+        return self._total("dropped-records-total")
+
+    @property
+    def punctuations(self) -> float:
+        return self._total("punctuate-total")
+
+    def _total(self, metric: str) -> float:
+        return sum(float(one.value) for name, one in self.driver.metrics().items() if name.name == metric)
 
 
 @contextmanager
@@ -354,3 +359,16 @@ def test_many_rows_that_are_due_at_once_go_some_at_a_time() -> None:
             gone.append(len(app.read()))
 
         assert gone == [500, 500, 200, 0]
+
+
+@pytest.mark.parametrize("by", PunctuationType)
+@pytest.mark.parametrize("make", MAKERS)
+def test_for_a_row_that_would_be_due_after_the_end_of_time_nobody_looks(make: Make, by: PunctuationType) -> None:
+    with driven(make, {"metrics.recording.level": "DEBUG"}, by=by, ttl=100) as app:
+        app.driver.advance_wall_clock_time(2**63 - 51)
+        app.pipe("a", "1", 2**63 - 100)
+        app.pipe("b", "1", 2**63 - 1)
+        for _ in range(50):
+            app.driver.advance_wall_clock_time(1)
+
+        assert (app.punctuations, set(app.kept)) == (0, {"a", "b"})
