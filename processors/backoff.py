@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pykstreams.core.hashing import murmur2
+from pykstreams.core.types import END_OF_TIME
 from pykstreams.state.buffers.retry_buffer import Trials
 
 _WHICH = struct.Struct(">qqi").pack
@@ -60,7 +61,7 @@ class RetryPolicy:
         """
         attempts = before.attempts + 1
         first = now if before.attempts == 0 else before.first_failure
-        due = now + self.backoff.delay_ms(attempts, record)
+        due = min(now + self.backoff.delay_ms(attempts, record), END_OF_TIME)
         used_up = self.max_attempts is not None and attempts >= self.max_attempts
         if self.max_time_ms is not None:
             used_up |= now - first >= self.max_time_ms

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pykstreams.core.types import END_OF_TIME
 from pykstreams.processors.backoff import Backoff, RetryPolicy
 from pykstreams.state.buffers.retry_buffer import UNTRIED, Trials
 
@@ -38,3 +39,9 @@ def test_the_end_of_the_time_is_the_last_attempt() -> None:
     before, used_up = policy(max_time_ms=1000).after_failure(Trials(3, 5000, 5300), 5700, 1)
     assert (before, used_up) == (Trials(4, 5000, 6000), False)
     assert policy(max_time_ms=1000).after_failure(before, 6000, 1)[1]
+
+
+def test_no_record_is_due_after_the_end_of_time() -> None:
+    longest = RetryPolicy(lambda _: True, None, None, Backoff(END_OF_TIME, END_OF_TIME, 1.0, 0.0, 7), 10)
+
+    assert longest.after_failure(UNTRIED, 5000, 1) == (Trials(1, 5000, END_OF_TIME), False)
