@@ -56,6 +56,13 @@ def fault_of_topic(name: str) -> str | None:
     return "has a name that folders have" if name in (".", "..") else fault_of_name(name)
 
 
+def topic_name(topic: object, expected: str = "the name of a topic") -> str:
+    """Returns the topic that a step was given; ``TypeError``, which says what to give, for what is no text."""
+    if not isinstance(topic, str):
+        raise TypeError(f"topic is {topic!r}; expected {expected}")
+    return topic
+
+
 def changelog_of(store: str) -> str:
     """The name of a store's changelog without the application in front of it.
 

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar, overload
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
-from pykstreams.core.names import valid_name
+from pykstreams.core.names import topic_name, valid_name
 from pykstreams.core.processor import AnyProcessorSupplier
 from pykstreams.core.types import Duration
 from pykstreams.dsl.global_table import GlobalKTable
@@ -79,13 +79,9 @@ class StreamsBuilder:
         Order)``. Several topics are read by one source, with no order between them; one that is named twice is read
         once.
         """
-        graph, options = self._graph, consumed_of(consumed, value) or Consumed()
         pattern = topics if isinstance(topics, re.Pattern) else None
-        names: tuple[str, ...] = ()
-        if isinstance(topics, str):
-            names = (topics,)
-        elif not isinstance(topics, re.Pattern):
-            names = tuple(dict.fromkeys(topics))
+        names = () if isinstance(topics, re.Pattern) else _names_of(topics)
+        graph, options = self._graph, consumed_of(consumed, value) or Consumed()
         name = graph.namer.named(options.name, "KSTREAM-SOURCE-")
         node = StreamSourceNode(name, names, pattern, _settings(options))
         graph.add(node, graph.root)
@@ -133,6 +129,7 @@ class StreamsBuilder:
             with a warning and a count. What is newer than the last timestamp less the grace stays in the buffer
             until the topic goes on, also at its end. The buffer is a store on disk with a changelog.
         """
+        topic_name(topic)
         graph, given = self._graph, options_of(materialized)
         options = consumed_of(consumed, value) or _consumed_as(given)
         kept = given.replace(key_serde=options.key_serde, value_serde=options.value_serde)
@@ -195,6 +192,7 @@ class StreamsBuilder:
         changelog: it should be compacted, and its partitions may be of any number. That is why its records cannot be
         put in the order of their timestamps: a ``reorder_grace`` is a ``TopologyError``.
         """
+        topic_name(topic)
         graph, given = self._graph, options_of(materialized)
         if reorder_grace is not None:
             raise TopologyError(
@@ -233,6 +231,7 @@ class StreamsBuilder:
         topic, those that are read again after a restart included. Every processor may read the store, by its name;
         none but this one may write it. It has no changelog but its topic.
         """
+        topic_name(topic)
         valid_name(builder.name)
         self._add_global(topic, expected("consumed", consumed, Consumed) or Consumed(), supplier, GivenStore(builder))
         return self
@@ -271,6 +270,17 @@ class StreamsBuilder:
         self, topic: str, key_serde: SerdeOrDefault, value_serde: SerdeOrDefault
     ) -> RepartitionNode:
         return repartition_node(self._graph, topic, key_serde, value_serde, named=True)
+
+
+def _names_of(topics: str | Iterable[str]) -> tuple[str, ...]:
+    """Each topic once; ``TypeError`` for what is no name, and not several."""
+    if isinstance(topics, str):
+        return (topics,)
+    names = tuple(topics) if isinstance(topics, Iterable) else (topics,)
+    if not all(isinstance(name, str) for name in names):
+        wanted = "the name of a topic, several names, or a pattern of names that re.compile made"
+        raise TypeError(f"topics are {topics!r}; expected {wanted}")
+    return tuple(dict.fromkeys(names))
 
 
 def _consumed_as(materialized: Materialized[K, V]) -> Consumed[K, V]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Generic, Literal, TextIO, TypeVar, cast, overload
+from typing import Final, Generic, Literal, TextIO, TypeVar, cast, overload
 
+from pykstreams.core.names import topic_name
 from pykstreams.core.processor import FixedKeyProcessorSupplier, ProcessorSupplier
 from pykstreams.core.types import Duration, ForeachAction, KeyValueMapper, Predicate, TopicNameExtractor, duration_ms
 from pykstreams.core.windows import JoinWindows
@@ -76,6 +77,8 @@ KR = TypeVar("KR")
 VR = TypeVar("VR")
 KG = TypeVar("KG")
 VO = TypeVar("VO")
+
+_CHOOSES_TOPIC: Final = "key, value, record context"
 
 
 class KStream(Chained, Generic[K, V]):
@@ -357,8 +360,10 @@ class KStream(Chained, Generic[K, V]):
 
         The topic must exist. Without a partitioner the key decides (murmur2, as in Java); null keys go anywhere.
         """
-        if not isinstance(topic, str):
-            check_function("KStream.to", "topic", topic, "key, value, record context")
+        if callable(topic):
+            check_function("KStream.to", "topic", topic, _CHOOSES_TOPIC)
+        else:
+            topic_name(topic, f"the name of a topic, or a function that is called with ({_CHOOSES_TOPIC})")
         place, options = self._place, expected("produced", produced, Produced) or Produced()
         name = place.graph.namer.named(options.name, "KSTREAM-SINK-")
         keys, values = options.key_serde or place.key_serde, options.value_serde or place.value_serde

@@ -9,6 +9,7 @@ from typing import cast
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
+from pykstreams.core.names import topic_name
 from pykstreams.core.processor import Processor
 from pykstreams.core.processor_wrapper import ProcessorWrapper
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
@@ -208,7 +209,7 @@ class Topology:
         factory = GivenStore(builder) if isinstance(builder, StoreBuilder) else builder
         definition = self._definition
         self._check_new(source_name)
-        self._check_topics_are_free(source_name, (topic,), None)
+        self._check_topics_are_free(source_name, (topic_name(topic),), None)
         self._check_new(processor_name)
         if source_name == processor_name:
             raise TopologyError(

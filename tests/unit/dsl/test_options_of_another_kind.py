@@ -22,10 +22,12 @@ from pykstreams import (
     StreamsBuilder,
     Suppressed,
     TimeWindows,
+    Topology,
 )
 
 SECOND = timedelta(seconds=1)
 TEXT: Any = Serdes.string()
+GLOBAL: Any = Stores.key_value_store_builder(Stores.in_memory_key_value_store("global"))
 
 
 def key(key: Any, value: Any) -> Any:
@@ -60,6 +62,63 @@ class Script:
 Step = Callable[[Script, Any], object]
 
 STEPS: dict[str, tuple[Step, Any, str]] = {
+    "stream, nothing": (
+        lambda s, given: s.builder.stream(given),
+        None,
+        "topics are None; expected the name of a topic, several names, or a pattern of names that re.compile made",
+    ),
+    "stream, bytes": (
+        lambda s, given: s.builder.stream(given),
+        b"in",
+        "topics are b'in'; expected the name of a topic, several names, or a pattern of names that re.compile made",
+    ),
+    "stream, nothing among names": (
+        lambda s, given: s.builder.stream(given),
+        ["in", None],
+        "topics are ['in', None]; expected the name of a topic, several names, or a pattern of names that re.compile "
+        "made",
+    ),
+    "stream, lists among names": (
+        lambda s, given: s.builder.stream(given),
+        [["in"]],
+        "topics are [['in']]; expected the name of a topic, several names, or a pattern of names that re.compile made",
+    ),
+    "table, nothing": (
+        lambda s, given: s.builder.table(given),
+        None,
+        "topic is None; expected the name of a topic",
+    ),
+    "table, names": (
+        lambda s, given: s.builder.table(given),
+        ["a", "b"],
+        "topic is ['a', 'b']; expected the name of a topic",
+    ),
+    "global_table, nothing": (
+        lambda s, given: s.builder.global_table(given),
+        None,
+        "topic is None; expected the name of a topic",
+    ),
+    "add_global_store, nothing": (
+        lambda s, given: s.builder.add_global_store(GLOBAL, given, Processor),
+        None,
+        "topic is None; expected the name of a topic",
+    ),
+    "add_global_store of a topology, nothing": (
+        lambda s, given: Topology().add_global_store(GLOBAL, "source", given, "processor", Processor),
+        None,
+        "topic is None; expected the name of a topic",
+    ),
+    "to, nothing": (
+        lambda s, given: s.stream.to(given),
+        None,
+        "topic is None; expected the name of a topic, or a function that is called with (key, value, record context)",
+    ),
+    "to, names": (
+        lambda s, given: s.stream.to(given),
+        ["out"],
+        "topic is ['out']; expected the name of a topic, or a function that is called with (key, value, record "
+        "context)",
+    ),
     "to, serde": (
         lambda s, given: s.stream.to("out", given),
         TEXT,
@@ -170,9 +229,7 @@ STEPS: dict[str, tuple[Step, Any, str]] = {
         "store",
     ),
     "consumed of a global store": (
-        lambda s, given: s.builder.add_global_store(
-            Stores.key_value_store_builder(Stores.in_memory_key_value_store("global")), "topic", Processor, given
-        ),
+        lambda s, given: s.builder.add_global_store(GLOBAL, "topic", Processor, given),
         TEXT,
         "consumed is {given!r}; expected a Consumed: consumed=Consumed(key_serde=..., value_serde=...)",
     ),
