@@ -373,7 +373,14 @@ class StreamsConfig(ConfigNames, Mapping[str, object]):
 
 
 def _read(config: Mapping[str, object], kwargs: Mapping[str, object], problems: list[str]) -> dict[str, object]:
-    """The settings a user gave, by dotted name and parsed; what is wrong with them goes to ``problems``."""
+    """The settings a user gave, by dotted name and parsed; what is wrong with them goes to ``problems``.
+
+    ``TypeError`` for what holds no settings.
+    """
+    if not isinstance(config, Mapping):
+        raise TypeError(
+            f"config is {config!r}; expected a StreamsConfig, or settings by name such as {{'application.id': 'shop'}}"
+        )
     named: dict[str, object] = {}
     for name, value in config.items():
         if isinstance(name, str):

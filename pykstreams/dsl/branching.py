@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import valid_name
 from pykstreams.core.types import Predicate
 from pykstreams.dsl.options import Options
 from pykstreams.dsl.place import Place
-from pykstreams.dsl.user_calls import calls
+from pykstreams.dsl.user_calls import calls, check_option
 from pykstreams.processors import Branch, PassThrough
 from pykstreams.topology.graph import OperatorNode
 
@@ -39,6 +40,8 @@ class Branched(Options, Generic[K, V]):
     def __post_init__(self) -> None:
         if self.name is not None:
             valid_name(self.name)
+        check_option(self, "function", "stream")
+        check_option(self, "consumer", "stream")
         if self.function is not None and self.consumer is not None:
             raise ValueError(f"branch {self.name!r} has a function and a consumer; give one of them")
 
@@ -67,7 +70,11 @@ class BranchedKStream(Generic[K, V]):
         return self
 
     def default_branch(self, branched: Branched[K, V] | str | None = None) -> dict[str, KStream[K, V]]:
-        """Adds a branch for all other records, and returns the branches by name."""
+        """Adds a branch for all other records, and returns the branches by name; there is one (``TopologyError``)."""
+        if None in self._predicates:
+            raise TopologyError(
+                f"{self._prefix} has a default branch already, to which all other records go; call default_branch once"
+            )
         self._add(None, branched, 0)
         return self._branches
 

@@ -40,7 +40,7 @@ from pykstreams.topology.graph import (
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.optimizer import optimize
 from pykstreams.topology.placement.key_placement import placement_of
-from pykstreams.topology.stores import GivenStore, StoreFactory
+from pykstreams.topology.stores import StoreFactory, given_store
 from pykstreams.topology.topology import Topology
 
 K = TypeVar("K")
@@ -232,8 +232,9 @@ class StreamsBuilder:
         none but this one may write it. It has no changelog but its topic.
         """
         topic_name(topic)
-        valid_name(builder.name)
-        self._add_global(topic, expected("consumed", consumed, Consumed) or Consumed(), supplier, GivenStore(builder))
+        store = given_store(builder)
+        valid_name(store.name)
+        self._add_global(topic, expected("consumed", consumed, Consumed) or Consumed(), supplier, store)
         return self
 
     def _add_global(
@@ -248,8 +249,9 @@ class StreamsBuilder:
 
     def add_state_store(self, builder: StoreBuilder[TaskStore]) -> StreamsBuilder:
         """Adds a store that processors can name."""
-        valid_name(builder.name)
-        self._graph.add(StateStoreNode(GivenStore(builder)), self._graph.root)
+        store = given_store(builder)
+        valid_name(store.name)
+        self._graph.add(StateStoreNode(store), self._graph.root)
         return self
 
     def build(self, config: StreamsConfig | Mapping[str, object] | None = None) -> Topology:

@@ -257,6 +257,11 @@ class Materialized(Options, Generic[K, V]):
             raise TypeError(f"time_to_live_by is {self.time_to_live_by!r}; expected a PunctuationType")
         if isinstance(self.store, str):
             valid_name(self.store)
+        elif self.store is not None and not isinstance(self.store, StoreSupplier):
+            raise TypeError(
+                f"store of Materialized is {self.store!r}; expected a name, or the supplier of a store such as "
+                "Stores.persistent_timestamped_key_value_store(name)"
+            )
         elif self.store is not None and self.store_type is not None:
             raise ValueError("store_type chooses the store that the DSL makes; a supplier brings its own")
 

@@ -46,6 +46,22 @@ class GivenStore:
         return self.given
 
 
+def given_store(builder: object) -> GivenStore:
+    """The store of a builder that a user gave; ``TypeError``, which says what to give, for what is none."""
+    if not isinstance(builder, StoreBuilder):
+        raise TypeError(
+            f"builder is {builder!r}; expected a StoreBuilder such as Stores.key_value_store_builder(supplier) makes"
+        )
+    return GivenStore(builder)
+
+
+def factory_of(given: StoreBuilder[TaskStore] | StoreFactory) -> StoreFactory:
+    """The store that a topology was given: by a builder of a user, or as the DSL makes it."""
+    if isinstance(given, StoreBuilder) or not hasattr(given, "builder"):
+        return given_store(given)
+    return given
+
+
 def is_same_store(one: StoreFactory, other: StoreFactory) -> bool:
     """Whether two factories stand for one store: they are one object, or hold one and the same builder of a user.
 

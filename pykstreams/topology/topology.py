@@ -31,7 +31,7 @@ from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.placement.key_placement import KeyPartitioner, placement_of
 from pykstreams.topology.plan import TopologyPlan
 from pykstreams.topology.planner import make_plan
-from pykstreams.topology.stores import GivenStore, StoreFactory, is_same_store
+from pykstreams.topology.stores import StoreFactory, factory_of, is_same_store
 from pykstreams.topology.wrapping import WrapsUserCode, wrapped
 
 
@@ -140,7 +140,7 @@ class Topology:
 
         The very same builder may be added again, to connect it to more processors; one that is merely equal may not.
         """
-        factory = GivenStore(builder) if isinstance(builder, StoreBuilder) else builder
+        factory = factory_of(builder)
         stores = self._definition.stores
         if factory.name in self._definition.global_stores:
             raise TopologyError(
@@ -206,7 +206,7 @@ class Topology:
         it; only its own may write. It has no changelog but its topic. The timestamp extractor is accepted and, as in
         Kafka Streams, never asked (``GlobalStateUpdateTask.update``, 4.3.1).
         """
-        factory = GivenStore(builder) if isinstance(builder, StoreBuilder) else builder
+        factory = factory_of(builder)
         definition = self._definition
         self._check_new(source_name)
         self._check_topics_are_free(source_name, (topic_name(topic),), None)

@@ -319,3 +319,13 @@ def test_a_branch_that_is_not_there_is_an_error_that_tells_those_that_are() -> N
     with pytest.raises(KeyError, match=r"no branch is called 'plus'; there are 'to-plus', 'to-other': each name"):
         branches["plus"]
     assert branches.get("plus") is None
+
+
+@pytest.mark.parametrize("names", [(None, None), ("one", "two")])
+def test_a_stream_that_is_split_has_one_default_branch(names: tuple[str | None, str | None]) -> None:
+    stream: KStream[Any, Any] = StreamsBuilder().stream("in")
+    split = stream.split(name="s-")
+    split.default_branch(names[0])
+
+    with pytest.raises(TopologyError, match=r"s- has a default branch already, to which all other records go"):
+        split.default_branch(names[1])

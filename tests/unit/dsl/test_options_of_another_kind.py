@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from pykstreams import (
+    Branched,
     BufferConfig,
     Consumed,
     JoinWindows,
     KStream,
     KTable,
+    Materialized,
     Processor,
     Serdes,
     Stores,
@@ -28,6 +30,8 @@ from pykstreams import (
 SECOND = timedelta(seconds=1)
 TEXT: Any = Serdes.string()
 GLOBAL: Any = Stores.key_value_store_builder(Stores.in_memory_key_value_store("global"))
+
+NO_BUILDER = "builder is {given!r}; expected a StoreBuilder such as Stores.key_value_store_builder(supplier) makes"
 
 
 def key(key: Any, value: Any) -> Any:
@@ -227,6 +231,52 @@ STEPS: dict[str, tuple[Step, Any, str]] = {
         Stores.in_memory_key_value_store("kept"),
         "materialized is {given!r}; expected a Materialized: materialized=Materialized(supplier), or the name of a "
         "store",
+    ),
+    "store of Materialized": (
+        lambda s, given: Materialized(given),
+        5,
+        "store of Materialized is 5; expected a name, or the supplier of a store such as "
+        "Stores.persistent_timestamped_key_value_store(name)",
+    ),
+    "add_state_store, name": (
+        lambda s, given: s.builder.add_state_store(given),
+        "kept",
+        NO_BUILDER,
+    ),
+    "add_state_store, supplier": (
+        lambda s, given: s.builder.add_state_store(given),
+        Stores.in_memory_key_value_store("kept"),
+        NO_BUILDER,
+    ),
+    "add_global_store, name": (
+        lambda s, given: s.builder.add_global_store(given, "topic", Processor),
+        "kept",
+        NO_BUILDER,
+    ),
+    "add_state_store of a topology": (
+        lambda s, given: Topology().add_state_store(given),
+        "kept",
+        NO_BUILDER,
+    ),
+    "add_global_store of a topology": (
+        lambda s, given: Topology().add_global_store(given, "source", "topic", "processor", Processor),
+        "kept",
+        NO_BUILDER,
+    ),
+    "build, name": (
+        lambda s, given: s.builder.build(given),
+        "app",
+        "config is 'app'; expected a StreamsConfig, or settings by name such as {{'application.id': 'shop'}}",
+    ),
+    "function of a branch": (
+        lambda s, given: Branched(function=given),
+        5,
+        "Branched: function is 5; expected a function that is called with (stream)",
+    ),
+    "consumer of a branch": (
+        lambda s, given: Branched(consumer=given),
+        "out",
+        "Branched: consumer is 'out'; expected a function that is called with (stream)",
     ),
     "consumed of a global store": (
         lambda s, given: s.builder.add_global_store(GLOBAL, "topic", Processor, given),
