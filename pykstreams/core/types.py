@@ -105,6 +105,17 @@ def duration_ms(value: Duration, what: str, *, negative: bool = False) -> int:
     return ms
 
 
+def whole_number(value: object, what: str) -> int:
+    """Returns a number that counts something; ``TypeError`` for text, fractions and truth values.
+
+    >>> whole_number(5, "num_partitions")
+    5
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{what} is {value!r}; expected a whole number")
+    return value
+
+
 def total_ms(ms: int, what: str) -> int:
     """Returns a sum of durations; ``ValueError`` for one that is longer than time lasts."""
     if ms > END_OF_TIME:

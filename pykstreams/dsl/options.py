@@ -16,7 +16,7 @@ from typing_extensions import TypeVar
 
 from pykstreams.core.names import valid_name
 from pykstreams.core.processor import PunctuationType
-from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor, Untold, duration_ms
+from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor, Untold, duration_ms, whole_number
 from pykstreams.dsl.serde_fields import SerdeField, key_serde_field, value_serde_field
 from pykstreams.dsl.user_calls import check_option
 from pykstreams.serdes.by_type import SerdeOrType
@@ -219,7 +219,7 @@ class Repartitioned(_NamedOptions, Generic[K, V]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.num_partitions is not None and self.num_partitions < 1:
+        if self.num_partitions is not None and whole_number(self.num_partitions, "num_partitions") < 1:
             raise ValueError(f"num_partitions is {self.num_partitions}; a topic has at least one partition")
         check_option(self, "partitioner", _PARTITIONER)
 

@@ -16,8 +16,11 @@ from pykstreams import (
     JoinWindows,
     KStream,
     KTable,
+    LookupCache,
     Materialized,
     Processor,
+    Repartitioned,
+    Retry,
     Serdes,
     Stores,
     StreamJoined,
@@ -231,6 +234,31 @@ STEPS: dict[str, tuple[Step, Any, str]] = {
         Stores.in_memory_key_value_store("kept"),
         "materialized is {given!r}; expected a Materialized: materialized=Materialized(supplier), or the name of a "
         "store",
+    ),
+    "num_partitions": (
+        lambda s, given: Repartitioned(num_partitions=given),
+        "5",
+        "num_partitions is '5'; expected a whole number",
+    ),
+    "max_attempts": (
+        lambda s, given: Retry(max_attempts=given),
+        "5",
+        "max_attempts is '5'; expected a whole number",
+    ),
+    "max_waiting": (
+        lambda s, given: Retry(max_waiting=given),
+        1.5,
+        "max_waiting is 1.5; expected a whole number",
+    ),
+    "max_entries": (
+        lambda s, given: LookupCache(given),
+        True,
+        "max_entries is True; expected a whole number",
+    ),
+    "max_records": (
+        lambda s, given: BufferConfig(max_records=given),
+        "5",
+        "max_records of a BufferConfig is '5'; expected a whole number",
     ),
     "store of Materialized": (
         lambda s, given: Materialized(given),
