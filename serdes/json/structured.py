@@ -53,7 +53,7 @@ class MismatchError(ValueError):
 def plain_writer(type_: object) -> Convert:
     """Returns the function that takes values of a type apart, down to what Avro's logical types take."""
     if is_pydantic(type_):
-        return lambda value: value.model_dump(by_alias=True)
+        return lambda value: _without_enums(value.model_dump(by_alias=True))
     if is_struct(type_):
         import msgspec
 
@@ -101,7 +101,7 @@ def _without_enums(value: object) -> object:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, dict):
-        return {key: _without_enums(inner) for key, inner in value.items()}
+        return {_without_enums(key): _without_enums(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_without_enums(inner) for inner in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

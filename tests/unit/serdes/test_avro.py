@@ -54,6 +54,28 @@ class PaymentModel(pydantic.BaseModel):
     raw: bytes
 
 
+class StatesModel(pydantic.BaseModel):
+    state: State
+    before: list[State]
+    counts: dict[State, int]
+
+
+STATES_AVRO = {
+    "type": "record",
+    "name": "States",
+    "fields": [
+        ORDER_AVRO["fields"][1],
+        {"name": "before", "type": {"type": "array", "items": "State"}},
+        {"name": "counts", "type": {"type": "map", "values": "long"}},
+    ],
+}
+
+
+@dataclass
+class Audit:
+    states: StatesModel
+
+
 PAID = datetime(2024, 5, 1, tzinfo=UTC)
 
 
@@ -70,6 +92,17 @@ def test_avro_values_can_have_a_type(value: Any) -> None:
     serde = AvroSerde(ORDER_AVRO, type_=type(value))
 
     assert serde.deserialize("t", serde.serialize("t", value)) == value
+
+
+def test_enumerations_in_pydantic_models_are_symbols_as_in_other_types() -> None:
+    model = StatesModel(state=State.PAID, before=[State.OPEN], counts={State.OPEN: 1})
+    serde = AvroSerde(STATES_AVRO, type_=StatesModel)
+    around = AvroSerde(
+        {"type": "record", "name": "Audit", "fields": [{"name": "states", "type": STATES_AVRO}]}, type_=Audit
+    )
+
+    assert serde.deserialize("t", serde.serialize("t", model)) == model
+    assert around.deserialize("t", around.serialize("t", Audit(model))) == Audit(model)
 
 
 def test_avro_takes_the_schema_as_value_text_or_name() -> None:
