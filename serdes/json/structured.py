@@ -36,6 +36,9 @@ from pykstreams.serdes.json.union_members import (
 Convert: TypeAlias = Callable[[Any], Any]
 """A function from values to plain ones, or back; which type it takes is known only when it is made."""
 
+_AS_THEY_ARE = (str, int, float, types.NoneType)
+"""Classes of values that have one plain value, which is equal to them."""
+
 
 class MismatchError(ValueError):
     """A plain value that does not fit its type; the text starts with the path to it."""
@@ -126,6 +129,8 @@ class _Readers:
             return lambda plain: plain
         if (simple := _simple_reader(type_)) is not None:
             return simple
+        if isinstance(type_, type) and issubclass(type_, Enum):
+            return self._enum_reader(type_)
         if (known := json_object(type_)) is not None:
             reader = self._object_reader(type_)
             return _exact_reader(type_, reader, known) if exact else reader
@@ -135,7 +140,7 @@ class _Readers:
         if origin in (typing.Union, types.UnionType):
             return self._union_reader(type_, exact=exact)
         if origin is typing.Literal:
-            return _member_reader(type_, arguments)
+            return _first_reader(type_, [self._member_reader(type_, one) for one in arguments])
         if type_ is tuple:
             return _list_reader(lambda plain: plain, tuple)
         if type_ in (list, dict):
@@ -157,6 +162,27 @@ class _Readers:
             text_keys = f"dict[str, {name_of_type(arguments[1])}]"
             return f"the keys of {name} are no text, which those of objects in JSON are; take {text_keys}, {cure}"
         return f"values of type {name} cannot be made from plain ones (text, numbers, lists, dicts); take those, {cure}"
+
+    def _enum_reader(self, type_: type[Enum]) -> Convert:
+        by_value = _text_reader(type_, type_, text=object)
+        parsed = [self._member_reader(type_, one) for one in type_ if not isinstance(one.value, _AS_THEY_ARE)]
+        return _first_reader(type_, [*parsed, by_value]) if parsed else by_value
+
+    def _member_reader(self, type_: object, member: object) -> Convert:
+        """The reader of one member of an enumeration, by its plain value, or of a value that stands for itself."""
+        written = member.value if isinstance(member, Enum) else member
+        if isinstance(written, _AS_THEY_ARE):
+            return _value_reader(type_, written, member)
+        return _parsed_reader(type_, self._of_value(written), written, member)
+
+    def _of_value(self, value: object) -> Convert:
+        """The reader of values that are like this one."""
+        if type(value) is tuple:
+            return _tuple_reader([self._of_value(one) for one in value])
+        try:
+            return self.of(type(value))
+        except TypeError:
+            return lambda plain: plain
 
     def _object_reader(self, type_: object) -> Convert:
         if is_pydantic(type_) or is_struct(type_):
@@ -233,7 +259,7 @@ class _Readers:
 
 def _simple_reader(type_: object) -> Convert | None:
     if type_ in (None, types.NoneType):
-        return _member_reader("None", (None,))
+        return _value_reader("None", None, None)
     if type_ is float:
         return _read_float
     if type_ is int:
@@ -246,8 +272,6 @@ def _simple_reader(type_: object) -> Convert | None:
         return _text_reader(type_, type_.fromisoformat)
     if type_ is UUID:
         return _text_reader(UUID, UUID)
-    if isinstance(type_, type) and issubclass(type_, Enum):
-        return _text_reader(type_, type_, text=object)
     return None
 
 
@@ -302,13 +326,37 @@ def _read_decimal(plain: object) -> Decimal:
     raise _mismatch(Decimal, plain)
 
 
-def _member_reader(type_: object, members: tuple[object, ...]) -> Convert:
-    pairs = [(one.value if isinstance(one, Enum) else one, one) for one in members]
+def _value_reader(type_: object, written: object, value: object) -> Convert:
+    """The reader of one value alone."""
 
     def read(plain: object) -> object:
-        for written, member in pairs:
-            if plain == written and type(plain) is type(written):
-                return member
+        if plain == written and type(plain) is type(written):
+            return value
+        raise _mismatch(type_, plain)
+
+    return read
+
+
+def _parsed_reader(type_: object, parse: Convert, written: object, value: object) -> Convert:
+    """The reader of one value alone, whose plain one has other forms, too, or another type."""
+
+    def read(plain: object) -> object:
+        if parse(plain) == written:
+            return value
+        raise _mismatch(type_, plain)
+
+    return read
+
+
+def _first_reader(type_: object, readers: Sequence[Convert]) -> Convert:
+    """The reader of what the first of some takes that does not refuse it."""
+
+    def read(plain: object) -> object:
+        for reader in readers:
+            try:
+                return reader(plain)
+            except MismatchError:
+                continue
         raise _mismatch(type_, plain)
 
     return read

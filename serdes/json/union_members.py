@@ -173,6 +173,8 @@ def _value_kind(value: object) -> object:
     plain = value.value if isinstance(value, Enum) else value
     if isinstance(plain, str | int | float | bool | None):
         return type(plain), plain
+    if isinstance(plain, Decimal | date | time | UUID):
+        return str
     return list if isinstance(plain, list | tuple) else dict
 
 

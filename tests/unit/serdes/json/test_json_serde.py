@@ -17,6 +17,7 @@ import pytest
 
 from pykstreams.core.errors import SerdeError
 from pykstreams.serdes import JsonSerde
+from pykstreams.serdes.json.json_keys import JsonKeySerde
 
 OrderId = NewType("OrderId", int)
 Name = NewType("Name", str)
@@ -25,6 +26,21 @@ Name = NewType("Name", str)
 class State(Enum):
     OPEN = "open"
     PAID = "paid"
+
+
+class Span(Enum):
+    SHORT = (date(2024, 5, 1), 1)
+    LONG = (date(2024, 5, 1), 30)
+
+
+class Rate(Enum):
+    LOW = Decimal("1.50")
+    HIGH = Decimal("9")
+
+
+class Holiday(Enum):
+    MAY = date(2024, 5, 1)
+    FREE = "free"
 
 
 class Place(TypedDict):
@@ -297,3 +313,29 @@ def test_a_decimal_number_is_written_as_text_so_that_no_digit_is_lost() -> None:
 
     assert serde.serialize("topic", [number]) == b'["0.1000000000000000000000000001"]'
     assert serde.deserialize("topic", serde.serialize("topic", [number])) == [number]
+
+
+@pytest.mark.parametrize("member", [*Span, *Rate, *Holiday, *State])
+@pytest.mark.parametrize("serde_of", [JsonSerde, JsonKeySerde])
+def test_members_of_enumerations_are_read_by_the_json_of_their_values(member: Enum, serde_of: Any) -> None:
+    for type_, value in (
+        (type(member), member),
+        (list[type(member)], [member]),  # type: ignore[misc]
+        (type(member) | None, member),
+        (Literal[member], member),
+    ):
+        serde = serde_of(type_)
+
+        assert serde.deserialize("t", serde.serialize("t", value)) == value
+
+
+def test_a_value_of_no_member_is_refused() -> None:
+    with pytest.raises(SerdeError, match="expected Holiday, got '2024-05-02'"):
+        JsonSerde(Holiday).deserialize("t", b'"2024-05-02"')
+    with pytest.raises(SerdeError, match=r"expected Span, got \['2024-05-01', 2\]"):
+        JsonSerde(Span).deserialize("t", b'["2024-05-01",2]')
+
+
+def test_members_that_are_text_in_json_are_not_told_from_text() -> None:
+    with pytest.raises(TypeError, match="Holiday and str cannot be told apart in JSON"):
+        JsonSerde(Holiday | str)  # type: ignore[arg-type]
