@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Generic, TypeGuard, TypeVar, overload
 
 import orjson
 
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_value, wrong_type
-from pykstreams.serdes.json.models import is_pydantic, is_struct, json_part
+from pykstreams.serdes.json.models import is_pydantic, is_struct, json_text
 from pykstreams.serdes.json.structured import plain_reader
 
 T = TypeVar("T")
@@ -86,7 +85,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
             except orjson.JSONEncodeError as error:
                 if write is not orjson.dumps or self._type is None:
                     raise refused_value(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
-                write = _dumps_with_parts  # slower, so it is taken from the first value on that needs it
+                write = json_text  # slower, so it is taken from the first value on that needs it
                 return encode(data, headers)
             except Exception as error:  # a user's dumps, or a model's own serializers, may raise anything
                 raise refused_value(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
@@ -120,9 +119,6 @@ def _writer(type_: object) -> Callable[[Any], bytes]:
 
         return msgspec.json.Encoder().encode
     return orjson.dumps
-
-
-_dumps_with_parts = partial(orjson.dumps, default=json_part)
 
 
 def _reader(type_: object, loads: Callable[[bytes], object] | None) -> Callable[[bytes], object]:

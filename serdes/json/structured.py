@@ -19,7 +19,7 @@ from uuid import UUID
 
 import orjson
 
-from pykstreams.serdes.json.models import is_pydantic, is_struct, json_part
+from pykstreams.serdes.json.models import is_pydantic, is_struct, json_text
 from pykstreams.serdes.json.union_members import (
     JsonObject,
     alike,
@@ -75,7 +75,7 @@ def json_writer(type_: object) -> Convert:
         import msgspec
 
         return msgspec.to_builtins
-    return lambda value: orjson.loads(orjson.dumps(value, default=json_part))
+    return lambda value: orjson.loads(json_text(value))
 
 
 def plain_reader(type_: object, *, of_json: bool = False) -> Convert:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal, NewType, TypedDict
 from uuid import UUID
 
 import msgspec
+import orjson
 import pydantic
 import pytest
 
@@ -339,3 +340,28 @@ def test_a_value_of_no_member_is_refused() -> None:
 def test_members_that_are_text_in_json_are_not_told_from_text() -> None:
     with pytest.raises(TypeError, match="Holiday and str cannot be told apart in JSON"):
         JsonSerde(Holiday | str)  # type: ignore[arg-type]
+
+
+@dataclass
+class Opening:
+    at: time
+    since: datetime | None = None
+
+
+@pytest.mark.parametrize("zone", [None, UTC, timezone(timedelta(hours=-5)), timezone(timedelta(hours=2, seconds=30))])
+def test_times_of_day_come_back_with_their_time_zone(zone: timezone | None) -> None:
+    serde, opening = JsonSerde(Opening), Opening(time(9, 30, tzinfo=zone))
+    read = serde.deserialize("t", serde.serialize("t", opening))
+
+    assert read == opening
+    assert read is not None
+    assert read.at.utcoffset() == opening.at.utcoffset()
+
+
+def test_times_beside_a_time_with_a_zone_are_written_as_before() -> None:
+    for since in (datetime(2024, 5, 1, 12, 30, 0, 5), datetime(2024, 5, 1, tzinfo=UTC), datetime(9, 1, 1)):
+        alone = orjson.dumps(Opening(time(9, 30, 1, 7), since))
+
+        assert JsonSerde(Opening).serialize("t", Opening(time(9, 30, 1, 7, UTC), since)) == alone.replace(
+            b"09:30:01.000007", b"09:30:01.000007+00:00"
+        )
