@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
-_SECRET = re.compile(r"user\.info|token$|secret|password")
+_SECRET = re.compile(r"user\.info|token$|secret|password", re.IGNORECASE)
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]*@")
 _STARS = "***"
 

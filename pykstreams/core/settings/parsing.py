@@ -33,7 +33,7 @@ from pykstreams.core.settings.types import as_flag, as_text, as_whole_number
 MAX_TAG_NAME = 20
 MAX_TAG_VALUE = 30
 
-_SECRET = re.compile(r"password|passphrase|secret|\.pem$|oauthbearer\.config$|^ssl\.key\b")
+_SECRET = re.compile(r"password|passphrase|secret|token$|\.pem$|oauthbearer\.config$|^ssl\.key\b", re.IGNORECASE)
 _OWN = f"settings of your own go under {APP_PREFIX!r}"
 
 
