@@ -88,7 +88,7 @@ class MetricList:
         with self._lock:
             found = tuple(self._metrics.values())
             self._reporters.append(reporter)
-        reporter.init(found)
+        _tell(reporter.init, found)
 
     def close_reporters(self) -> None:
         """Ends the reporters; a second call does nothing."""
@@ -269,7 +269,7 @@ class StreamsMetrics:
             sensor.add(MetricName(metric.name, group, tags, metric.description), metric.stat)
 
 
-def _tell(call: Callable[..., None], *arguments: Metric) -> None:
+def _tell(call: Callable[..., None], *arguments: object) -> None:
     """Calls a method of a reporter, whose errors are its own."""
     try:
         call(*arguments)
