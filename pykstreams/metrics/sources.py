@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from pykstreams.core.metrics import Metric, MetricName
+
+log = logging.getLogger(__name__)
+
+_broken: set[MetricName] = set()
+"""The metrics of which was said that they cannot be read."""
 
 _PREFIX: Final = "kafka_streams"
 _OF_STREAMS: Final = "stream-"
@@ -39,9 +45,15 @@ class Sample(NamedTuple):
 
 
 def samples(source: HasMetrics) -> Iterator[Sample]:
-    """Yields all metrics that have a value; those that have nothing to tell yet (NaN) are left out."""
+    """Yields all metrics that have a value; those that have nothing to tell yet (NaN), or raise, are left out."""
     for name, metric in source.metrics().items():
-        value = metric.metric_value()
+        try:
+            value = metric.metric_value()
+        except Exception:  # gauges are the user's, too
+            if name not in _broken:
+                _broken.add(name)
+                log.exception("metric %s of %s cannot be read, and is left out; it is said once", name.name, name.group)
+            continue
         labels, scope = _labels(name.tags)
         if scope is not None:
             labels["store_scope"] = scope

@@ -90,3 +90,19 @@ def test_a_number_that_may_fall_is_no_counter() -> None:
         texts(on).pipe_input("k", "a")
 
         assert families(on)["kafka_streams_task_cache_size_bytes_total"].type == "gauge"
+
+
+def test_a_gauge_that_raises_is_left_out_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = StreamsMetrics()
+
+    def broken() -> float:
+        raise OSError("no disk")
+
+    metrics.gauge("broken", "group", broken)
+    metrics.gauge("sound", "group", lambda: 5.0)
+    pages = [prometheus_text(metrics)[0].decode() for _ in range(2)]
+
+    assert all("sound 5.0" in page and "broken" not in page for page in pages)
+    assert [record.message for record in caplog.records if "broken" in record.message] == [
+        "metric broken of group cannot be read, and is left out; it is said once"
+    ]
