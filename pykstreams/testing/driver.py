@@ -138,8 +138,11 @@ class TopologyTestDriver:
             if self._global is not None:
                 self._global.open()
             self._start_tasks()
-        except BaseException:
-            self.close()
+        except BaseException as error:
+            try:
+                self.close()
+            except Exception as closing:
+                error.add_note(f"closing the driver failed, too: {type(closing).__name__}: {closing}")
             raise
 
     def __enter__(self) -> TopologyTestDriver:
