@@ -326,6 +326,11 @@ def _describe(together: Sequence[Silence]) -> str:
         f"{_clock(gap.start)} to {_clock(gap.end)}: silent for {gap.end - gap.start:.1f} s, {longest.too_long_s:.1f} s "
         f"longer than outages explain, in {len(places)} partitions, as {', '.join(sorted(places)[:_SHOWN])}"
         + (f"; the last outage: {after.why}, over at {_clock(after.end)}" if after is not None else "")
+        + "".join(
+            f"; within it, {outage.start - longest.allowed_until:.1f} s after it was too long: {outage.why}, "
+            f"over at {_clock(outage.end)}"
+            for outage in longest.within
+        )
     )
 
 

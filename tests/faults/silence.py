@@ -48,6 +48,8 @@ class Silence:
     allowed_until: float
     after: Outage | None
     """The last outage that explains a part of it."""
+    within: tuple[Outage, ...] = ()
+    """Those that began when it was too long already: they explain nothing, and may have made it longer."""
 
     @property
     def too_long_s(self) -> float:
@@ -126,7 +128,9 @@ def unexplained(gap: Gap, outages: Sequence[Outage], allowed_s: float = ALLOWED_
     for outage in outages:
         if outage.start <= until and outage.end + allowed_s > until:
             until, last = outage.end + allowed_s, outage
-    return Silence(gap, until, last) if gap.end > until else None
+    if gap.end <= until:
+        return None
+    return Silence(gap, until, last, tuple(outage for outage in outages if until < outage.start < gap.end))
 
 
 def silences(gaps: Iterable[Gap], outages: Sequence[Outage]) -> list[list[Silence]]:

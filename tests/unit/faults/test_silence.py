@@ -46,10 +46,13 @@ def test_outage_explains_silence_while_it_lasts_and_so_long_after_it() -> None:
 
 
 def test_outage_that_begins_when_silence_is_too_long_already_explains_nothing() -> None:
-    silence = unexplained(gap(100, 150), [outage(120, 145)], allowed_s=15)
+    before, late, after = outage(90, 95), outage(120, 145), outage(150, 151)
+
+    silence = unexplained(gap(100, 150), [before, late, after], allowed_s=15)
 
     assert silence is not None
     assert silence.allowed_until == 115
+    assert silence.within == (late,)
 
 
 def test_outages_that_follow_each_other_explain_silence_together() -> None:
