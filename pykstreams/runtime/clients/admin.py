@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException
@@ -48,8 +49,9 @@ _EXPECTED_S = 5.0
 """How long topics are looked for that were there before."""
 _REFUSED_S = 3.0
 """How long a start goes on where brokers refuse the client; one that has just started may not know its users yet."""
-_ONE_REQUEST_S = 5.0
-"""How long one request waits for an answer, before the client looks who leads what now."""
+_REQUESTS_S: Final = (1.0, 2.0, 5.0)
+"""How long the first request, the second one and each further one wait for an answer, before the client looks who leads
+what now: after the restart of a broker the first one often waits for a leader that is gone."""
 _spec: Any = OffsetSpec  # without types
 
 
@@ -117,7 +119,7 @@ class ClusterAdmin:
                 **config.get_admin_configs(client_id),
                 # The client drops the connection of a frozen broker only then, and asks that broker until then who
                 # leads what. A request with a longer time of its own keeps it.
-                "socket.timeout.ms": int(1000 * min(timeout_s, _ONE_REQUEST_S)),
+                "socket.timeout.ms": int(1000 * min(timeout_s, _REQUESTS_S[-1])),
                 "log_level": 0,  # what it would log comes to the callback, and from there into our own words
                 "error_cb": complaints,
             }
@@ -329,8 +331,10 @@ class ClusterAdmin:
         patience_s = self._timeout_s if timeout_s is None else timeout_s
         deadline = self._clock.monotonic() + patience_s
         left, found = list(wanted), dict[K, Any]()
-        while left:
-            one_s = max(_PAUSE_S, min(_ONE_REQUEST_S, deadline - self._clock.monotonic()))
+        for request_s in chain(_REQUESTS_S, repeat(_REQUESTS_S[-1])):
+            if not left:
+                break
+            one_s = max(_PAUSE_S, min(request_s, deadline - self._clock.monotonic()))
             asked, left = ask(left, one_s), []
             for one, future in asked.items():
                 failure: Exception | None = None

@@ -54,6 +54,8 @@ class FakeAdminClient(AdminClient):
         self.isolation: IsolationLevel | None = None
         self.nothing: set[int] = set()
         """Partitions of which the next answer says nothing."""
+        self.silent: Callable[[int], bool] = lambda looked: False
+        """Whether the leaders are silent that it asks after so many looks."""
         self.refusals: list[int] = []
         self.answer: Callable[[int], Exception | None] = lambda partition: None
 
@@ -65,14 +67,14 @@ class FakeAdminClient(AdminClient):
         isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[Any, Future[Offset]]:
         self.isolation = isolation_level
-        self.clock.advance(0.1)
+        self.clock.advance(request_timeout if self.silent(self.looked) else 0.1)
         self.asked.append(len(topic_partition_offsets))
         futures: dict[Any, Future[Offset]] = {}
         for place in topic_partition_offsets:
             future = futures[place] = Future[Offset]()
             error = self.answer(place.partition)
-            if place.partition in self.nothing:
-                self.nothing.remove(place.partition)
+            if place.partition in self.nothing or self.silent(self.looked):
+                self.nothing.discard(place.partition)
                 future.set_result(Offset(OFFSET_INVALID))
             elif error is None:
                 future.set_result(Offset(10 + place.partition))
@@ -124,6 +126,25 @@ def test_end_lies_before_open_transactions_where_that_is_asked_for(read_committe
     assert bench.client.isolation == (
         IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED
     )
+
+
+def test_leader_that_is_gone_costs_a_second_until_the_client_looks_who_leads() -> None:
+    """Three seconds is how long a worker waits for the ends of changelogs, and serves nobody meanwhile."""
+    bench = AdminBench()
+    bench.client.silent = lambda looked: not looked
+    began = bench.clock.monotonic()
+
+    assert bench.admin.end_offsets([P0], timeout_s=3) == {P0: 10}
+    assert bench.clock.monotonic() - began < 1.5
+
+
+def test_leader_that_is_slow_gets_more_time_with_each_question() -> None:
+    bench = AdminBench()
+    bench.client.silent = lambda looked: looked < 4
+    began = bench.clock.monotonic()
+
+    assert bench.admin.end_offsets([P0]) == {P0: 10}
+    assert bench.clock.monotonic() - began == pytest.approx(1 + 2 + 5 + 5 + 0.1, abs=0.5)
 
 
 @pytest.mark.parametrize("code", [KafkaError.FENCED_LEADER_EPOCH, KafkaError._NOENT, KafkaError.LEADER_NOT_AVAILABLE])
