@@ -9,7 +9,7 @@ text alone, where a quote belongs to the key. Invariant: what is shown of a key 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import UnionType
 from uuid import UUID
@@ -58,18 +58,29 @@ def key_of_text(serde: AnySerde, topic: str, text: str, *, store: str) -> object
     >>> key_of_text(LongSerde(), "log", "5", store="s"), key_of_text(JsonSerde(), "log", '{"id": 5}', store="s")
     (5, {'id': 5})
     """
-    refused: Exception | None = None
-    for value in _meant_by(serde, text):
-        try:
-            key = _key(serde, topic, value)
-            if key is None or bind_serializer(serde, topic)(key, ()) is None:
-                raise ValueError("no key is null")
-            return key
-        except (ValueError, KeyError, TypeError, ArithmeticError, SerializationError) as error:
-            refused = refused or error
-    raise ValueError(
-        f"{text!r} is no key of store {store!r}, whose key serde is {serde!r}: {refused}; {HOW}"
-    ) from refused
+    return key_reader(serde, topic, store=store)(text)
+
+
+def key_reader(serde: AnySerde, topic: str, *, store: str) -> Callable[[str], object]:
+    """Returns ``key_of_text`` of one store, for many texts."""
+    read, encode = _reader(serde, topic), bind_serializer(serde, topic)
+    meant_by = _only if isinstance(serde, StringSerde) else _value_and_text
+
+    def key_of(text: str) -> object:
+        refused: Exception | None = None
+        for value in meant_by(text):
+            try:
+                key = read(value)
+                if key is None or encode(key, ()) is None:
+                    raise ValueError("no key is null")
+                return key
+            except (ValueError, KeyError, TypeError, ArithmeticError, SerializationError) as error:
+                refused = refused or error
+        raise ValueError(
+            f"{text!r} is no key of store {store!r}, whose key serde is {serde!r}: {refused}; {HOW}"
+        ) from refused
+
+    return key_of
 
 
 def prefix_of_text(serde: AnySerde, topic: str, text: str, *, store: str) -> bytes | None:
@@ -106,66 +117,96 @@ def bytes_of_text(text: str) -> bytes:
     return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
 
 
-def _meant_by(serde: AnySerde, text: str) -> Iterator[object]:
+def _only(text: str) -> tuple[object]:
+    return (text,)
+
+
+def _value_and_text(text: str) -> Iterator[object]:
     """The values of JSON that a text may stand for: what it is as JSON, or else the text."""
-    if not isinstance(serde, StringSerde):
-        with suppress(orjson.JSONDecodeError):
-            yield orjson.loads(text)
+    with suppress(orjson.JSONDecodeError):
+        yield orjson.loads(text)
     yield text
 
 
-def _key(serde: AnySerde, topic: str, value: object) -> object:
-    """The key of a value of JSON."""
+def _reader(serde: AnySerde, topic: str) -> Callable[[object], object]:
+    """Returns the function that makes a key of a value of JSON."""
     match serde:
         case StringSerde():
-            return _text(value)
+            return _text
         case ShortSerde() | IntegerSerde() | LongSerde():
-            return int(_number(value, int))
+            return lambda value: int(_number(value, int))
         case FloatSerde() | DoubleSerde():
-            return float(_number(value, int | float))
+            return lambda value: float(_number(value, int | float))
         case BooleanSerde():
-            if not isinstance(value, bool):
-                raise ValueError("expected true or false")
-            return value
+            return _boolean
         case UUIDSerde():
-            return UUID(_text(value))
+            return lambda value: UUID(_text(value))
         case BytesSerde():
-            return bytes_of_text(_text(value))
+            return lambda value: bytes_of_text(_text(value))
         case TextSerde():
-            return serde.deserialize(topic, _text(value).encode())
+            return lambda value: serde.deserialize(topic, _text(value).encode())
         case JsonSerde() | JsonKeySerde():
-            return serde.deserialize(topic, orjson.dumps(value))
+            return lambda value: serde.deserialize(topic, orjson.dumps(value))
         case AvroSerde():
-            return value if serde.type_ is None else plain_reader(serde.type_)(value)
+            return _as_it_is if serde.type_ is None else plain_reader(serde.type_)
         case OptionalSerde():
-            return None if value is None else _key(serde.inner, topic, value)
+            return _optional(_reader(serde.inner, topic))
         case ListSerde():
-            return [None if one is None else _key(serde.inner, topic, one) for one in _list(value)]
+            one = _optional(_reader(serde.inner, topic))
+            return lambda value: [one(each) for each in _list(value)]
         case ToldTopic() | PrefixChecked():
-            return _key(serde.inner, topic, value)
+            return _reader(serde.inner, topic)
         case CombinedKeySerde():
-            return _combined(serde.prefix, serde.suffix, topic, value)
+            return _combined(serde.prefix, serde.suffix, topic)
         case JsonCombinedKeySerde():
-            return _combined(*serde.parts, topic, value)
-        case TimeWindowedSerde() | SessionWindowedSerde():
-            return _windowed(serde, topic, value)
+            return _combined(*serde.parts, topic)
+        case TimeWindowedSerde():
+            return _windowed(serde.inner, topic, duration_ms(serde.window_size, "window size"))
+        case SessionWindowedSerde():
+            return _windowed(serde.inner, topic, None)
+    return _as_it_is
+
+
+def _as_it_is(value: object) -> object:
     return value
 
 
-def _combined(prefix: AnySerde, suffix: AnySerde, topic: str, value: object) -> CombinedKey[object, object]:
-    parts = _object(value)
-    return CombinedKey(_key(prefix, topic, parts["prefix"]), _key(suffix, topic, parts["suffix"]))
+def _optional(read: Callable[[object], object]) -> Callable[[object], object]:
+    return lambda value: None if value is None else read(value)
 
 
-def _windowed(serde: TimeWindowedSerde[object] | SessionWindowedSerde[object], topic: str, value: object) -> object:
-    parts = _object(value)
-    times = _object(parts["window"])
-    window = Window(*(int(_number(times[name], int)) for name in ("start", "end")))
-    if isinstance(serde, TimeWindowedSerde):
-        size = duration_ms(serde.window_size, "window size")
-        if window.end != min(window.start + size, LAST_MS):
+def _combined(prefix: AnySerde, suffix: AnySerde, topic: str) -> Callable[[object], object]:
+    first, second = _reader(prefix, topic), _reader(suffix, topic)
+
+    def read(value: object) -> CombinedKey[object, object]:
+        parts = _object(value)
+        return CombinedKey(first(parts["prefix"]), second(parts["suffix"]))
+
+    return read
+
+
+def _windowed(inner: AnySerde, topic: str, size: int | None) -> Callable[[object], object]:
+    """Reads keys in windows.
+
+    :param size: the length of each window in ms; ``None`` where they have any.
+    """
+    read_key = _reader(inner, topic)
+
+    def read(value: object) -> Windowed[object]:
+        parts = _object(value)
+        times = _object(parts["window"])
+        window = Window(*(int(_number(times[name], int)) for name in ("start", "end")))
+        if size is not None and window.end != min(window.start + size, LAST_MS):
             raise ValueError(f"windows are of {size} ms, and this one is of {window.end - window.start}")
-    return Windowed(_key(serde.inner, topic, parts["key"]), window)
+        return Windowed(read_key(parts["key"]), window)
+
+    return read
+
+
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("expected true or false")
+    return value
 
 
 def _text(value: object) -> str:

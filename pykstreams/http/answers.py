@@ -16,11 +16,12 @@ from pykstreams.core.types import AnyPartitioner
 from pykstreams.http import parameters as named
 from pykstreams.http.exchange import JSON, HttpAnswer, HttpRequest, json_answer
 from pykstreams.http.live.page import LivePage
+from pykstreams.http.local_answers import Source
 from pykstreams.http.openapi import described
 from pykstreams.http.options import HttpOptions
-from pykstreams.http.parameters import Given
+from pykstreams.http.parameters import Given, Parameter
 from pykstreams.http.problems import ProblemError, problem_of
-from pykstreams.http.questions import fragment
+from pykstreams.http.questions import ShortQuestion, ShownRow, body_of, fragment
 from pykstreams.http.route import HttpRoute, Reply
 from pykstreams.http.routing import Answer, Routing, parts_json
 from pykstreams.http.served_application import ServedApplication
@@ -31,6 +32,9 @@ from pykstreams.runtime.queries.metadata import StreamsMetadata
 
 _SHOWN: Final = 200
 """How much of a path that leads nowhere is told."""
+
+_OF_ONE_ROW: Final = frozenset({"key", "as_of", "stale"})
+"""The parameters of a question for one row that a worker answers between two batches."""
 
 MetricsText = Callable[[], tuple[bytes, str]]
 """Returns the metrics as a body and its content type."""
@@ -56,7 +60,7 @@ class Answers:
         self._token = None if options.token is None else options.token.encode()
         self.routes = self._made()
         """All routes, in the order in which they are tried."""
-        self._patterns = [(_pattern(one.path), one) for one in self.routes]
+        self._patterns = [(_pattern(one.path), one, _of_query(one)) for one in self.routes]
 
     async def answer(self, request: HttpRequest) -> HttpAnswer:
         """Answers a request; every error becomes a JSON problem."""
@@ -124,11 +128,18 @@ class Answers:
             def failed(error: Exception) -> None:
                 reply(problem_of(error, given.path).answer(given.path))
 
+            def answered(row: ShownRow | None, source: Source) -> None:
+                if row is None:
+                    raise _no_such_key(given, [source])
+                row["from"] = source.as_json()
+                reply(json_answer(body_of(question.store, row)))
+
             question = route.asked_of(self._store_of(given), given)
-            asked = given.asked(self._options)
-            self._routing.soon(
-                question, asked, lambda answer: reply(written(answer, given)), failed, otherwise, reply.send
-            )
+            if isinstance(question, ShortQuestion) and given.query.keys() <= _OF_ONE_ROW:
+                given.stale(self._options)  # to refuse what is none; what a task has that runs is never stale
+                self._routing.soon(question, answered, failed, otherwise, reply.send)
+            else:
+                otherwise()
 
         schema = {"$ref": f"#/components/schemas/{'value' if route.single else 'rows'}"}
         parameters = (named.STORE, *route.parameters, *named.COMMON)
@@ -147,13 +158,13 @@ class Answers:
 
     def _found(self, request: HttpRequest) -> tuple[HttpRoute, Given]:
         """The route of a request, and its parameters; a ``ProblemError`` for a request that none of them takes."""
-        for pattern, route in self._patterns:
+        for pattern, route, known in self._patterns:
             if (found := pattern.fullmatch(request.place)) is None:
                 continue
             if not route.open:
                 self._check_token(request)
             query = parse_qsl(request.query, keep_blank_values=True) if request.query else ()
-            return route, Given(request.path, found.groupdict(), query, route.parameters)
+            return route, Given(request.path, found.groupdict(), query, known)
         path = request.path if len(request.path) <= _SHOWN else f"{request.path[:_SHOWN]}..."
         raise ProblemError("not-found", f"there is nothing at {path!r}; /openapi.json tells what there is")
 
@@ -234,6 +245,10 @@ class Answers:
         return queries.descriptions()[name]
 
 
+def _of_query(route: HttpRoute) -> dict[str, Parameter]:
+    return {one.name: one for one in route.parameters if one.place == "query"}
+
+
 def _pattern(path: str) -> re.Pattern[str]:
     """Matches whole paths of a route: a key may have slashes and line ends in it."""
     return re.compile(compile_path(path.replace("{key}", "{key:path}"))[0].pattern, re.DOTALL)
@@ -242,13 +257,18 @@ def _pattern(path: str) -> re.Pattern[str]:
 def _one(answer: Answer, given: Given) -> HttpAnswer:
     rows = answer.rows
     if not rows:
-        sources = [part.source.as_json() for part in answer.parts]
-        told: object = sources[0] if len(sources) == 1 else sources
-        raise ProblemError(
-            "no-such-key", f"store {given.text('store')!r} has nothing for {given.text('key')!r}", **{"from": told}
-        )
+        raise _no_such_key(given, [part.source for part in answer.parts])
     source = next(part.source.as_json() for part in answer.parts if part.rows)
     return json_answer(rows[0].body[:-1] + b',"from":' + orjson.dumps(source) + b"}")
+
+
+def _no_such_key(given: Given, sources: list[Source]) -> ProblemError:
+    told = [source.as_json() for source in sources]
+    return ProblemError(
+        "no-such-key",
+        f"store {given.text('store')!r} has nothing for {given.text('key')!r}",
+        **{"from": told[0] if len(told) == 1 else told},
+    )
 
 
 def _rows(answer: Answer) -> HttpAnswer:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import orjson
 
 from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.http.problems import ProblemError
-from pykstreams.http.questions import Question, Row
+from pykstreams.http.questions import Question, Row, ShortQuestion
 from pykstreams.http.staleness import Staleness
 from pykstreams.runtime.queries.catalog import HeldPartition, Role
 from pykstreams.state.interfaces.position import Position, PositionBound, is_permitted
@@ -100,12 +100,12 @@ def answer_of(
         read = local if held.role in (Role.ACTIVE, Role.GLOBAL) else local.in_chunks()
         position = read.read(lambda store: store.position)
         _check_bound(position, bound, held.partition, question.store.name)
-        part = Part(_at(source, position))
+        part = Part(replace(source, position=offsets_of(position)))
         found = question.rows(read, after)
         _take(found, part, limit, most_bytes)
         return part
 
-    if held.role in (Role.ACTIVE, Role.GLOBAL) and not question.at_once:
+    if held.role in (Role.ACTIVE, Role.GLOBAL) and not isinstance(question, ShortQuestion):
         return rows()
     return local.turn(rows)  # a store that is no active one may be opened anew, so it is always read in one go
 
@@ -144,12 +144,12 @@ def _source(held: HeldPartition, host: str, stale: int | None, staleness: Stalen
 _PLACES: Final = {Role.STANDBY: "a standby", Role.RESTORING: "being restored"}
 
 
-def _at(source: Source, position: Position) -> Source:
-    offsets = {
+def offsets_of(position: Position) -> dict[str, dict[str, int]]:
+    """A position as answers have it."""
+    return {
         topic: {str(number): offset for number, offset in position.partition_positions(topic).items()}
         for topic in sorted(position.topics)
     }
-    return Source(source.partition, source.host, source.role, offsets, source.offset_lag, source.stale_ms)
 
 
 def _check_bound(position: Position, bound: PositionBound, partition: int, store: str) -> None:

@@ -75,22 +75,24 @@ PAGES: Final = (LIMIT, CURSOR, ORDER)
 
 
 class Given:
-    """The parameters of one request; a ``ProblemError`` for one that is unknown, given twice, or not understood."""
+    """The parameters of one request; a ``ProblemError`` for one that is unknown, given twice, or not understood.
+
+    :param known: those that its query may have, by name.
+    """
 
     def __init__(
-        self, path: str, in_path: Mapping[str, str], query: Iterable[tuple[str, str]], known: Iterable[Parameter]
+        self, path: str, in_path: Mapping[str, str], query: Iterable[tuple[str, str]], known: Mapping[str, Parameter]
     ) -> None:
         self.path = path
-        names = {one.name: one for one in known if one.place == "query"}
         self.query: dict[str, str] = {}
         for name, text in query:
-            if name not in names:
+            if name not in known:
                 raise ProblemError(
-                    "bad-request", f"{path} has no parameter {name!r}; it has: {', '.join(sorted(names))}"
+                    "bad-request", f"{path} has no parameter {name!r}; it has: {', '.join(sorted(known))}"
                 )
             if name in self.query:
                 raise ProblemError("bad-request", f"parameter {name!r} of {path} is given twice; give it once")
-            choices = names[name].choices
+            choices = known[name].choices
             if choices and text not in choices:
                 raise ProblemError("bad-request", f"{name} is {text!r}; write one of: {', '.join(choices)}")
             self.query[name] = text
@@ -152,7 +154,7 @@ class Given:
             None if partition in (None, "all") else _numbers(partition or ""),
             partition == "all",
             self.scope != "group",
-            self._stale(options),
+            self.stale(options),
             bound_of(self.query.get("position")),
         )
 
@@ -172,7 +174,8 @@ class Given:
             )
         return int(digits)
 
-    def _stale(self, options: HttpOptions) -> int | None:
+    def stale(self, options: HttpOptions) -> int | None:
+        """How old answers of standby tasks may be in ms; 0 refuses them, ``None`` allows everything."""
         try:
             return stale_ms(self.query.get("stale", options.stale))
         except ConfigError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import orjson
 
@@ -29,6 +29,9 @@ from pykstreams.state.queries.values import alone, keeps_headers, keeps_time
 from pykstreams.state.versions.answers import version_as_of
 
 K = TypeVar("K")
+
+ShownRow: TypeAlias = dict[str, object]
+"""A row before it is written as JSON."""
 
 _ALONE = ""
 """The mark of a row after which no answer goes on."""
@@ -50,10 +53,7 @@ class Question(Protocol):
     """A question that is asked of each partition of a store.
 
     :param key: the key whose partition is asked; ``None`` asks all partitions.
-    :param at_once: whether it is so short that the worker may wait for all of it.
     """
-
-    at_once: ClassVar[bool]
 
     @property
     def store(self) -> StoreDescription: ...
@@ -89,35 +89,37 @@ def key_of_mark(store: StoreDescription, mark: str) -> object:
 def serde_of(store: StoreDescription) -> AnySerde:
     """The serde of the keys of a store; a ``ProblemError`` for a store of the user, whose serdes are its own affair."""
     if store.key_serde is None:
-        raise ProblemError(
-            "wrong-kind",
-            f"store {store.name!r} is one of your own, which HTTP cannot read; read it by KafkaStreams.store",
-        )
+        raise not_readable(store)
     return store.key_serde
+
+
+def not_readable(store: StoreDescription) -> ProblemError:
+    """The error for a store of the user."""
+    return ProblemError(
+        "wrong-kind",
+        f"store {store.name!r} is one of your own, which HTTP cannot read; read it by KafkaStreams.store",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class KeyQuestion:
     """The value of a key of a key-value store."""
 
-    at_once: ClassVar[bool] = True
-
     store: StoreDescription
     key: object
 
     def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
-        def read(store: KeyValueStore[object, object]) -> list[Row]:
-            kept = store.peek(self.key)
-            return [] if kept is None else [_row(self.store, self.key, kept, store, _ALONE)]
+        return _only_row(self, local)
 
-        return iter(local.read(read))
+    def shown(self, store: Any) -> ShownRow | None:
+        """Reads the row, inside of the gate; ``None`` when there is none."""
+        kept = store.peek(self.key)
+        return None if kept is None else _shown(self.key, kept, store)
 
 
 @dataclass(frozen=True, slots=True)
 class RangeQuestion:
     """The rows of a key-value store between two keys, or those whose keys begin with some bytes."""
-
-    at_once: ClassVar[bool] = False
 
     store: StoreDescription
     lower: object = None
@@ -160,25 +162,34 @@ class _Raw:
 class VersionQuestion:
     """The version of a key that was valid at a time; the newest one without a time."""
 
-    at_once: ClassVar[bool] = True
-
     store: StoreDescription
     key: object
     as_of: int | None = None
 
     def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
-        def read(store: VersionedKeyValueStore[object, object]) -> list[Row]:
-            found = store.get(self.key) if self.as_of is None else version_as_of(store, self.key, self.as_of)
-            return [] if found is None else [_version(self.store, self.key, found, _ALONE)]
+        return _only_row(self, local)
 
-        return iter(local.read(read))
+    def shown(self, store: Any) -> ShownRow | None:
+        """Reads the row, inside of the gate; ``None`` when there is none."""
+        found = store.get(self.key) if self.as_of is None else version_as_of(store, self.key, self.as_of)
+        return None if found is None else _shown_version(self.key, found)
+
+
+ShortQuestion: TypeAlias = KeyQuestion | VersionQuestion
+"""Those for one row, so short that the worker may wait for all of it."""
+
+
+def _only_row(question: ShortQuestion, local: LocalStore) -> Iterator[Row]:
+    def read(store: object) -> list[Row]:
+        row = question.shown(store)
+        return [] if row is None else [Row(_ALONE, body_of(question.store, row))]
+
+    return iter(local.read(read))
 
 
 @dataclass(frozen=True, slots=True)
 class VersionsQuestion:
     """The versions of a key that were valid at some time between two, the newest first unless ``reverse``."""
-
-    at_once: ClassVar[bool] = False
 
     store: StoreDescription
     key: object
@@ -200,8 +211,6 @@ class VersionsQuestion:
 @dataclass(frozen=True, slots=True)
 class WindowsQuestion:
     """The windows of a key, or of the keys between two, that start between two times."""
-
-    at_once: ClassVar[bool] = False
 
     store: StoreDescription
     key: object
@@ -237,8 +246,6 @@ class WindowsQuestion:
 @dataclass(frozen=True, slots=True)
 class SessionsQuestion:
     """The sessions of a key, or of the keys between two, that touch a span of time."""
-
-    at_once: ClassVar[bool] = False
 
     store: StoreDescription
     key: object
@@ -299,7 +306,15 @@ def _row(
     mark: str,
     window: tuple[int, int] | None = None,
 ) -> Row:
-    row: dict[str, object] = {"key": key}
+    return Row(mark, body_of(described, _shown(key, kept, store, window)))
+
+
+def _version(described: StoreDescription, key: object, found: VersionedRecord[object], mark: str) -> Row:
+    return Row(mark, body_of(described, _shown_version(key, found)))
+
+
+def _shown(key: object, kept: object, store: object, window: tuple[int, int] | None = None) -> ShownRow:
+    row: ShownRow = {"key": key}
     if window is not None:
         row["window"] = {"start": window[0], "end": window[1]}
     row["value"] = alone(store)(kept)
@@ -307,12 +322,16 @@ def _row(
         row["timestamp"] = timestamp
     if keeps_headers(store):
         row["headers"] = [list(header) for header in getattr(kept, "headers", ())]
-    return Row(mark, json_bytes(row, f"store {described.name!r}"))
+    return row
 
 
-def _version(described: StoreDescription, key: object, found: VersionedRecord[object], mark: str) -> Row:
-    row = {"key": key, "value": found.value, "timestamp": found.timestamp, "valid_to": found.valid_to}
-    return Row(mark, json_bytes(row, f"store {described.name!r}"))
+def _shown_version(key: object, found: VersionedRecord[object]) -> ShownRow:
+    return {"key": key, "value": found.value, "timestamp": found.timestamp, "valid_to": found.valid_to}
+
+
+def body_of(described: StoreDescription, row: ShownRow) -> bytes:
+    """A row as JSON; a ``ProblemError`` for what has no form there."""
+    return json_bytes(row, f"store {described.name!r}")
 
 
 def fragment(row: Row) -> orjson.Fragment:

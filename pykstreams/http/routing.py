@@ -19,20 +19,20 @@ import orjson
 
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.core.windows import Windowed
-from pykstreams.http.local_answers import Cursor, Part, Source, answer_of, may_pass
+from pykstreams.http.local_answers import Cursor, Part, Source, answer_of, may_pass, offsets_of
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.peers import Peers
 from pykstreams.http.pool import Pool
 from pykstreams.http.problems import ProblemError, problem_of
-from pykstreams.http.questions import Question, Row
+from pykstreams.http.questions import Question, Row, ShortQuestion, ShownRow
 from pykstreams.http.staleness import Staleness
 from pykstreams.runtime.membership.host_info import HostInfo
-from pykstreams.runtime.queries.catalog import HeldPartition, Role
+from pykstreams.runtime.queries.catalog import HeldPartition, Role, StoreDescription
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import KeyQueryMetadata
-from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde
 from pykstreams.state.interfaces.position import PositionBound
+from pykstreams.state.queries.values import as_it_is
 
 _CURRENT: Final = (Role.ACTIVE, Role.GLOBAL)
 
@@ -82,6 +82,19 @@ class _Begun:
     elsewhere: dict[HostInfo, list[int]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Placing:
+    """What decides the partitions of the keys of a store.
+
+    :param key_of: returns what decides of a key.
+    :param serializer, partitioner: what serializes it, or what partitions it; one of both.
+    """
+
+    key_of: Callable[[object], object]
+    serializer: object
+    partitioner: AnyPartitioner | None
+
+
 class Routing:
     """Answers questions of all partitions of a store."""
 
@@ -96,6 +109,9 @@ class Routing:
         self._options = options
         self._staleness = staleness
         self._partitioners = partitioners
+        self._me = _text(queries.host)
+        self._finders: dict[str, Callable[[object], HeldPartition | None]] = {}
+        """What finds the partitions of keys that are here, by store."""
         self._peers = Peers(options)
         self.readers = Pool("readers", options.readers, options.waiting)
         """Reads stores."""
@@ -113,37 +129,46 @@ class Routing:
 
     def soon(
         self,
-        question: Question,
-        asked: Asked,
-        answered: Callable[[Answer], None],
+        question: ShortQuestion,
+        answered: Callable[[ShownRow | None, Source], None],
         failed: Callable[[Exception], None],
         otherwise: Callable[[], None],
         then: Callable[[], None],
     ) -> None:
-        """Answers a question of one key that a task of this process has, without waiting for the batch of that task.
+        """Reads the one row of a key that a task of this process has, without waiting for the batch of that task.
 
         Calls ``answered`` or ``failed``, here or in the worker's thread, or ``otherwise`` where only ``answer`` does;
-        ``then`` after some that were called in the worker's thread.
+        ``then`` after some that were called in the worker's thread. A worker that is asked all the time pays for each
+        of these calls with records (decision 0048): so all that is the same for each key of a store is decided once.
         """
-        here = question.at_once and asked.partitions is None and not asked.every and asked.cursor is None
-        partition = self._partition_of(question) if here else None
-        held = None if partition is None else self._queries.running(question.store.name, partition)
+        name = question.store.name
+        if name not in self._finders:
+            self._finders[name] = self._finder(question.store)
+        held = self._finders[name](question.key)
         if held is None:
             otherwise()
             return
-        found, begun = held, _Begun({})
+        partition, role, local = held.partition, held.role.value, held.store
 
         def read() -> None:
             try:
-                self._read(found, question, asked, asked.limit, begun)
-                if begun.failed:
+                view = local.view()
+                row = question.shown(view)
+                position = view.position
+            except Exception as error:
+                if may_pass(error):
                     otherwise()
                 else:
-                    answered(Answer(list(begun.parts.values()), None))
-            except Exception as error:
-                failed(error)
+                    failed(error)
+            else:
+                answered(row, Source(partition, self._me, role, offsets_of(position)))
 
-        held.store.soon(read, then)
+        local.soon(read, then)
+
+    def _finder(self, store: StoreDescription) -> Callable[[object], HeldPartition | None]:
+        placing = self._placing(store)
+        find, placed_by = self._queries.finder(store.name, placing.serializer, placing.partitioner), placing.key_of
+        return lambda key: find(placed_by(key))
 
     async def ask(self, host: HostInfo, target: str) -> object:
         """The JSON that another instance answers to ``GET target``; a ``ProblemError`` when it does not."""
@@ -167,7 +192,7 @@ class Routing:
                     room -= part.size
             elif asked.local:
                 if asked.partitions is not None or question.key is not None:
-                    begun.failed[number] = _away(name, number, f"not on {_text(me)}")
+                    begun.failed[number] = _away(name, number, f"not on {self._me}")
                 else:
                     del begun.owners[number]
             elif elsewhere:
@@ -175,14 +200,16 @@ class Routing:
             elif owner.active_host == HostInfo.UNAVAILABLE:
                 begun.failed[number] = _away(name, number, "on no instance that the group knows an address of")
             else:
-                begun.failed[number] = _away(name, number, f"of {_text(me)}, which has not opened it yet")
+                begun.failed[number] = _away(name, number, f"of {self._me}, which has not opened it yet")
         return begun
 
     def _wanted(self, question: Question, asked: Asked) -> dict[int, KeyQueryMetadata]:
         """The partitions that are asked, in order, with the instances that have them."""
         name = question.store.name
         if question.key is not None and asked.partitions is None and not asked.every:
-            found = self._queries.key_metadata(name, *self._placing(question))
+            placing = self._placing(question.store)
+            key = placing.key_of(question.key)
+            found = self._queries.key_metadata(name, key, placing.serializer, placing.partitioner)
             if found is KeyQueryMetadata.NOT_AVAILABLE:
                 raise ProblemError("unavailable", "the application is starting, and knows of no tasks yet; ask again")
             return {found.partition: found}
@@ -196,16 +223,14 @@ class Routing:
         wanted = owners.keys() if asked.partitions is None else set(asked.partitions)
         return {number: owner for number, owner in owners.items() if number in wanted and number >= first}
 
-    def _partition_of(self, question: Question) -> int | None:
-        return self._queries.partition_of(question.store.name, *self._placing(question))
-
-    def _placing(self, question: Question) -> tuple[object, object, AnyPartitioner | None]:
-        """The key that decides the partition, with what serializes it or with what partitions it."""
-        partitioner = self._partitioners.get(question.store.name)
+    def _placing(self, store: StoreDescription) -> _Placing:
+        partitioner = self._partitioners.get(store.name)
         if partitioner is not None:
-            return question.key, None, partitioner
-        serde, key = _placed_by(question.store.key_serde, question.key)
-        return key, None if serde is None else serde.serializer, None
+            return _Placing(as_it_is, None, partitioner)
+        serde = store.key_serde
+        if isinstance(serde, TimeWindowedSerde | SessionWindowedSerde):
+            return _Placing(_without_window, serde.inner.serializer, None)
+        return _Placing(as_it_is, None if serde is None else serde.serializer, None)
 
     def _read(
         self,
@@ -221,7 +246,7 @@ class Routing:
             begun.parts[number] = answer_of(
                 held,
                 question,
-                host=_text(self._queries.host),
+                host=self._me,
                 after=cursor.mark if cursor is not None and cursor.partition == number else None,
                 limit=limit,
                 most_bytes=self._options.max_answer_bytes if most_bytes is None else most_bytes,
@@ -321,11 +346,9 @@ def _with_copies(problem: ProblemError, number: int, owner: KeyQueryMetadata) ->
     )
 
 
-def _placed_by(serde: AnySerde | None, key: object) -> tuple[AnySerde | None, object]:
-    """The key that decides the partition, with its serde: all windows of a key are in one, as sinks partition them."""
-    if isinstance(key, Windowed) and isinstance(serde, TimeWindowedSerde | SessionWindowedSerde):
-        return serde.inner, key.key
-    return serde, key
+def _without_window(key: object) -> object:
+    """The key that decides the partition: all windows of a key are in one, as sinks partition them."""
+    return key.key if isinstance(key, Windowed) else key
 
 
 def _away(store: str, number: int, where: str) -> ProblemError:

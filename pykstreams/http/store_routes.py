@@ -16,10 +16,11 @@ from pykstreams.http.questions import (
     VersionQuestion,
     VersionsQuestion,
     WindowsQuestion,
+    not_readable,
     serde_of,
 )
 from pykstreams.runtime.queries.catalog import StoreDescription, StoreKind
-from pykstreams.serdes.key_texts import key_of_text, prefix_of_text
+from pykstreams.serdes.key_texts import prefix_of_text
 from pykstreams.state.encoding.composed_keys import LAST_TIME
 
 
@@ -62,8 +63,11 @@ def _optional_key(store: StoreDescription, given: Given, name: str) -> object:
 
 
 def _key_of(store: StoreDescription, text: str) -> object:
+    read = store.key_of_text
+    if read is None:
+        raise not_readable(store)
     try:
-        return key_of_text(serde_of(store), store.serde_topic, text, store=store.name)
+        return read(text)
     except ValueError as error:
         raise ProblemError("bad-key", str(error)) from error
 

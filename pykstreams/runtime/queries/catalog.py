@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.defaults import or_default
+from pykstreams.serdes.key_texts import key_reader
 from pykstreams.state.interfaces.session_store import SessionStore
 from pykstreams.state.interfaces.store import KeyValueStore, TaskStore
 from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
@@ -36,7 +39,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoreDescription:
     """A store of the topology.
 
@@ -55,6 +58,11 @@ class StoreDescription:
     is_global: bool
     window_size_ms: int | None
     retention_ms: int | None
+
+    @cached_property
+    def key_of_text(self) -> Callable[[str], object] | None:
+        """Returns the key that a text means (``pykstreams.serdes.key_texts``); ``None`` for a store of a user."""
+        return None if self.key_serde is None else key_reader(self.key_serde, self.serde_topic, store=self.name)
 
 
 class Role(Enum):

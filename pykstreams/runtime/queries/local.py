@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 from pykstreams.core.clock import Clock
@@ -18,9 +19,9 @@ from pykstreams.core.errors import (
     StreamsRebalancingError,
     UnknownStateStoreError,
 )
-from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId, TopicPartition
-from pykstreams.core.types import AnyPartitioner
+from pykstreams.core.types import AnyPartitioner, Encoder
+from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.membership.group_hosts import HostPartitions
 from pykstreams.runtime.queries.catalog import HeldPartition, Role, StoreDescription, described
 from pykstreams.runtime.queries.local_store import LocalStore
@@ -60,6 +61,10 @@ class QueriedWorker(Protocol):
 
     def tasks(self) -> Mapping[Task, bool]:
         """Its tasks, and whether each of them runs; those that do not are being restored."""
+        ...
+
+    def running_task(self, task_id: TaskId) -> Task | None:
+        """One of its tasks, if that is here and runs."""
         ...
 
 
@@ -233,37 +238,58 @@ class LocalQueries:
         self, name: str, key: object, key_serializer: object, partitioner: AnyPartitioner | None
     ) -> KeyQueryMetadata:
         """Where a key of a store is."""
-        partition = self.partition_of(name, key, key_serializer, partitioner)
+        partition = self._placer(name, key_serializer, partitioner)(key)
         if partition is None:
             return KeyQueryMetadata.NOT_AVAILABLE
         if partition == NO_PARTITION:
             return KeyQueryMetadata(self.host, frozenset(), NO_PARTITION)
         return self._places_of(TaskId(self._parts[name], partition))
 
-    def partition_of(
-        self, name: str, key: object, key_serializer: object, partitioner: AnyPartitioner | None
-    ) -> int | None:
-        """The partition in which a key of a store is, -1 for a global store; ``None`` before the topics are known."""
+    def finder(
+        self, name: str, key_serializer: object, partitioner: AnyPartitioner | None
+    ) -> Callable[[object], HeldPartition | None]:
+        """Returns what finds the partition of a key, if its task runs in this process; for many keys of one store."""
+        partition_of = self._placer(name, key_serializer, partitioner)
+
+        def find(key: object) -> HeldPartition | None:
+            partition = partition_of(key)
+            return None if partition is None else self.running(name, partition)
+
+        return find
+
+    def _placer(
+        self, name: str, key_serializer: object, partitioner: AnyPartitioner | None
+    ) -> Callable[[object], int | None]:
+        """Returns what gives the partition of a key, -1 for a global store; ``None`` before the topics are known."""
         self.check_name(name)
         if (key_serializer is None) == (partitioner is None):
             raise TypeError(
                 f"key_serializer is {key_serializer!r} and partitioner {partitioner!r}; give exactly one of them, as "
                 "the records of the store were partitioned"
             )
-        if key is None:
-            raise TypeError(f"the key for store {name!r} is None; a key must not be None")
-        if name in self._global_names:
-            return NO_PARTITION
-        source = self._source_of(self._parts[name])
-        if source is None:
-            return None
-        topic, count = source
-        if partitioner is not None:
-            return only_partition(partitioner(topic, key, None, count), name)
-        raw = bind_serializer(key_serializer, topic)(key, ())
-        if raw is None:
-            raise TypeError(f"the key {key!r} for store {name!r} was serialized to None, which is in no partition")
-        return self._placed.get(name, partition_for_key)(raw, count)
+        is_global, part = name in self._global_names, self._parts.get(name, -1)
+        placed = self._placed.get(name, partition_for_key)
+        encoders: dict[str, Encoder] = {}
+
+        def partition_of(key: object) -> int | None:
+            if key is None:
+                raise TypeError(f"the key for store {name!r} is None; a key must not be None")
+            if is_global:
+                return NO_PARTITION
+            source = self._source_of(part)
+            if source is None:
+                return None
+            topic, count = source
+            if partitioner is not None:
+                return only_partition(partitioner(topic, key, None, count), name)
+            if topic not in encoders:
+                encoders[topic] = bind_serializer(key_serializer, topic)
+            raw = encoders[topic](key, ())
+            if raw is None:
+                raise TypeError(f"the key {key!r} for store {name!r} was serialized to None, which is in no partition")
+            return placed(raw, count)
+
+        return partition_of
 
     def _source_of(self, part: int) -> tuple[str, int] | None:
         """The input topic of a sub-topology that has the most partitions, and how many; looked for once a layout."""
@@ -312,9 +338,9 @@ class LocalQueries:
             return HeldPartition(NO_PARTITION, Role.GLOBAL, self._global_store(name))
         wanted = TaskId(self._parts[name], partition)
         for worker in self._workers():
-            for task, runs in worker.tasks().items():
-                if runs and task.id == wanted and name in task.stores:
-                    return HeldPartition(partition, Role.ACTIVE, _local(task, name, whole=False))
+            task = worker.running_task(wanted)
+            if task is not None and name in task.stores:
+                return HeldPartition(partition, Role.ACTIVE, _local(task, name, whole=False))
         return None
 
     def descriptions(self) -> dict[str, StoreDescription]:
@@ -339,7 +365,7 @@ class LocalQueries:
             self.host if here else HostInfo.UNAVAILABLE, frozenset({self.host} if on_standby else ()), partition
         )
 
-    @property
+    @cached_property
     def host(self) -> HostInfo:
         """The address of this instance."""
         return HostInfo.from_endpoint(self._config.application_server) or HostInfo.UNAVAILABLE

@@ -94,6 +94,15 @@ class LocalStore:
         found: T = self._reading.read(inside)
         return found
 
+    def view(self) -> Any:
+        """The store as ``read`` gives it to its action, for one inside of the gate."""
+        store = self._find()
+        if store is None:
+            raise self.gone()
+        view = store.public_view
+        self._check(view)
+        return view
+
     def turn(self, action: Callable[[], T]) -> T:
         """Runs something of an iterator while nobody else touches the store."""
         return self._reading.read(action)

@@ -130,6 +130,11 @@ class TaskManager:
         found.update({one.task: True for one in self._held.copy().values()})
         return found
 
+    def running_task(self, task_id: TaskId) -> Task | None:
+        """A task that is here and runs, or is held for a moment; may be called from any thread."""
+        found = self.running.get(task_id) or self._held.get(task_id)  # in this order: from the first they go to be held
+        return None if found is None else found.task
+
     def want(self, tasks: frozenset[TaskId]) -> None:
         """Follows a new assignment; what is not in it any more is closed without a commit."""
         known = frozenset(task_id for task_id in tasks if task_id in self._inputs)

@@ -196,6 +196,10 @@ class Worker:
         """Its tasks, and whether each of them runs; may be called from any thread."""
         return self._tasks.tasks()
 
+    def running_task(self, task_id: TaskId) -> Task | None:
+        """One of its tasks, if that is here and runs; may be called from any thread."""
+        return self._tasks.running_task(task_id)
+
     def remaining(self) -> Mapping[TaskId, int]:
         """How many changelog offsets each restoring task has still before it."""
         return self._parts.updater.remaining()

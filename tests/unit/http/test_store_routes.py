@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -99,6 +100,7 @@ def test_a_key_is_answered_with_where_it_is_from(prices: Client) -> None:
         },
     }
     assert list(answer.json["from"]["position"]) == [TOPIC]
+    assert prices.short == 1
 
 
 @pytest.mark.parametrize("key", ["a/b", "a b", "ä", "50%", ".."])
@@ -370,7 +372,7 @@ def test_a_value_is_that_of_the_position_beside_it(make: Make, monkeypatch: pyte
         return found
 
     monkeypatch.setattr(gate, "read", lambda action: action() if gate._inside is not None else read(action))
-    answer = client_of(application).get("/stores/prices/keys/tea").json
+    answer = asyncio.run(client_of(application).ask("/stores/prices/keys/tea", {})).json
 
     assert (answer["value"], answer["from"]["position"]) == ("old", {TOPIC: {"0": 0}})
     assert turns == 1

@@ -136,6 +136,9 @@ class Application:
     def tasks(self) -> Mapping[Task, bool]:
         return self.started
 
+    def running_task(self, task_id: TaskId) -> Task | None:
+        return next((task for task, runs in self.started.items() if runs and task.id == task_id), None)
+
     def readable(self, name: str) -> LocalStore | None:
         return self.global_stores.get(name)
 
