@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 import orjson
 
@@ -111,7 +111,7 @@ class KeyQuestion:
     def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
         return _only_row(self, local)
 
-    def shown(self, store: Any) -> ShownRow | None:
+    def shown(self, store: KeyValueStore[object, object]) -> ShownRow | None:
         """Reads the row, inside of the gate; ``None`` when there is none."""
         kept = store.peek(self.key)
         return None if kept is None else _shown(self.key, kept, store)
@@ -169,7 +169,7 @@ class VersionQuestion:
     def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
         return _only_row(self, local)
 
-    def shown(self, store: Any) -> ShownRow | None:
+    def shown(self, store: VersionedKeyValueStore[object, object]) -> ShownRow | None:
         """Reads the row, inside of the gate; ``None`` when there is none."""
         found = store.get(self.key) if self.as_of is None else version_as_of(store, self.key, self.as_of)
         return None if found is None else _shown_version(self.key, found)
@@ -180,11 +180,9 @@ ShortQuestion: TypeAlias = KeyQuestion | VersionQuestion
 
 
 def _only_row(question: ShortQuestion, local: LocalStore) -> Iterator[Row]:
-    def read(store: object) -> list[Row]:
-        row = question.shown(store)
-        return [] if row is None else [Row(_ALONE, body_of(question.store, row))]
-
-    return iter(local.read(read))
+    row = local.read(question.shown)
+    if row is not None:
+        yield Row(_ALONE, body_of(question.store, row))
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class _Begun:
 
 @dataclass(frozen=True, slots=True)
 class _Placing:
-    """What decides the partitions of the keys of a store.
+    """The key, and its serializer or partitioner, by which the keys of a store are in their partitions.
 
     :param key_of: returns what decides of a key.
     :param serializer, partitioner: what serializes it, or what partitions it; one of both.

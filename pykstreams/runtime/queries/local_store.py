@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from pykstreams.core.errors import StateStoreMigratedError
 from pykstreams.core.record import KeyValue
@@ -84,24 +84,15 @@ class LocalStore:
         ``StateStoreMigratedError`` when the store is not open any more.
         """
 
-        def inside() -> Any:
-            store = self._find()
-            if store is None:
-                raise self.gone()
-            self._check(store.public_view)
+        def inside() -> object:
+            store = self._opened()
             return self._for_later(store, action(store.public_view))
 
-        found: T = self._reading.read(inside)
-        return found
+        return cast("T", self._reading.read(inside))
 
     def view(self) -> Any:
         """The store as ``read`` gives it to its action, for one inside of the gate."""
-        store = self._find()
-        if store is None:
-            raise self.gone()
-        view = store.public_view
-        self._check(view)
-        return view
+        return self._opened().public_view
 
     def turn(self, action: Callable[[], T]) -> T:
         """Runs something of an iterator while nobody else touches the store."""
@@ -124,6 +115,13 @@ class LocalStore:
     def find(self) -> TaskStore | None:
         """The store, for one inside of the gate; ``None`` when it is not open."""
         return self._find()
+
+    def _opened(self) -> TaskStore:
+        store = self._find()
+        if store is None:
+            raise self.gone()
+        self._check(store.public_view)
+        return store
 
     def _for_later(self, store: TaskStore, found: object) -> object:
         if isinstance(found, KeyValueIterator):
