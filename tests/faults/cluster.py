@@ -6,7 +6,6 @@ import contextlib
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from tests.brokers.brokers import wait_until_ready
+from tests.brokers.coordinators import coordinator_of
 from tests.brokers.local_broker import LocalBrokers, local_brokers
 from tests.brokers.settings import ONE_BROKER, THREE_BROKERS
 from tests.faults.schedule import Action, Fault
@@ -32,7 +32,6 @@ _SETTINGS = {
 _JVM = ("-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _IN_SYNC_S = 60.0
 _ASK_S = 5.0
-_TIMES = 3
 _TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 _SKIPPED = "Couldn't find leader endpoint"
 _ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
@@ -93,8 +92,6 @@ class Cluster:
                 return self._elect()
             case Action.COORDINATOR:
                 group, coordinator = self._coordinator()
-                if coordinator is None:
-                    return f"left out: no broker says who coordinates {group}"
                 self._restart(coordinator, fault.length_s)
                 wait_until_ready(self._brokers)
                 return f"{coordinator} coordinated {group}"
@@ -135,16 +132,18 @@ class Cluster:
         moved = next((line for line in said.splitlines() if line.startswith("Successfully")), "")
         return f"{moved.count(',') + 1 if moved else 0} leaders moved"
 
-    def _coordinator(self) -> tuple[str, str | None]:
-        """The coordinator of the groups by turns; ``None`` when the client does not find it out."""
+    def _coordinator(self) -> tuple[str, str]:
+        """A group, by turns, and the node that coordinates it."""
         group = self._groups[self._turn % len(self._groups)]
         self._turn += 1
-        for _ in range(_TIMES):
-            # the client's question may never be answered when a coordinator moves while it is asked
-            asked = self._admin().describe_consumer_groups([group], request_timeout=_ASK_S)[group]
-            with contextlib.suppress(KafkaException, FutureTimeoutError):
-                return group, f"kafka-{asked.result(2 * _ASK_S).coordinator.id}"
-        return group, None
+        admin, deadline = self._admin(), time.monotonic() + _IN_SYNC_S
+        while time.monotonic() < deadline:
+            with contextlib.suppress(KafkaException):
+                node = coordinator_of(admin, group)
+                if node is not None:
+                    return group, f"kafka-{node}"
+            self._pause(0.2)
+        raise TimeoutError(f"nobody coordinates {group} after {_IN_SYNC_S:g} s\n{self._brokers.log_tail()}")
 
     def _wait_until_in_sync(self) -> None:
         admin, deadline = self._admin(), time.monotonic() + _IN_SYNC_S
