@@ -72,6 +72,7 @@ _EPILOG = """Exit codes:
     3  the brokers cannot be reached, or refuse what the application wants
     4  a record could not be processed, or the brokers refuse it
     5  the state of a task is used by another process
+    6  nothing is there for the key of 'state get'
 """
 
 

@@ -33,6 +33,7 @@ class ExitCode(IntEnum):
     CLUSTER = 3
     PROCESSING = 4
     LOCKED = 5
+    NOTHING_THERE = 6
 
 
 _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (

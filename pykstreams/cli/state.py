@@ -6,13 +6,15 @@ Nothing is changed. No worker can take the folder of a task while it is read.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from pykstreams.cli.exit_codes import ExitCode
 from pykstreams.cli.live.stores import LiveStores, export_live, live_options, show, told
 from pykstreams.cli.options import (
     SETTINGS_HELP,
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
     from pykstreams.topology.plan import TopologyPlan
 
 F = TypeVar("F", bound=Callable[..., object])
+
+_OF_FOLDERS: Final = ("config_file", "pairs", "application_id", "state_dir")
+_OF_URLS: Final = ("token_file", "tls_ca", "stale")
 
 
 class Entry(NamedTuple):
@@ -133,6 +138,7 @@ def get(
 
     The key is written as 'show' prints it, whichever the key serde of the store takes: text, time, UUID, number, true
     or false as it is, bytes in base64, anything else in JSON. What the application has not committed is not there.
+    The exit code is 6 where the store has nothing for the key.
 
     \b
         pykstreams state get word_count.py counts hello
@@ -140,11 +146,14 @@ def get(
         pykstreams state get counts hello --url http://localhost:8080
     """
     if url is not None:
+        _refuse_for_url(*_OF_FOLDERS)
         store, key = _words(words, "STORE KEY")
         rows = LiveStores(url, token_file, tls_ca, stale).rows_of_key(store, key, as_of)
         if not told(rows, form, with_keys=False):
             click.echo(f"store {store!r} has nothing for {key!r}", err=True)
+            click.get_current_context().exit(ExitCode.NOTHING_THERE)
         return
+    _refuse_without_url()
     topology, store, key = _words(words, "TOPOLOGY STORE KEY")
     from pykstreams.state.bulk.offline import OfflineStore
     from pykstreams.state.bulk.places import held
@@ -181,13 +190,13 @@ def get(
         click.echo(f"store {store!r} has nothing for {wanted!r} in its {len(places)} partitions here", err=True)
     if unsure := _unsure(store, places):
         click.echo(unsure, err=True)
-    if not found:
-        return
     if form == "json":
         click.echo(json.dumps([_as_json(one) for one in found], indent=2, default=repr))
     else:
         for one in found:
             click.echo(_as_text(one))
+    if not found:
+        click.get_current_context().exit(ExitCode.NOTHING_THERE)
 
 
 @state.command(epilog=SETTINGS_HELP)
@@ -238,12 +247,12 @@ def export(
         pykstreams state export counts --url http://localhost:8080 --to json:counts.json
     """
     if url is not None:
+        _refuse_for_url(*_OF_FOLDERS, "bootstrap_servers", "as_of", "raw", "source")
         (store,) = _words(words, "STORE")
-        if as_of is not None or raw or source is not None:
-            raise click.UsageError("--as-of, --raw and --from are for folders; leave them out, or leave out --url")
         count = export_live(LiveStores(url, token_file, tls_ca, stale).rows(store, None), to)
         click.echo(f"{store}: {count} rows are in {to.partition(':')[2]}")
         return
+    _refuse_without_url()
     topology, store = _words(words, "TOPOLOGY STORE")
     from pykstreams.dsl.script import load_script
 
@@ -273,6 +282,29 @@ def export(
         config=config,
     )
     click.echo(f"{store}: {report.rows} rows of {report.tasks} tasks are in {report.path}")
+
+
+def _refuse_for_url(*names: str) -> None:
+    """Raises a usage error where an option was given that only reading folders or topics heeds."""
+    if given := _given(names):
+        raise click.UsageError(f"{given} for reading folders or topics, which --url does not; leave one of them out")
+
+
+def _refuse_without_url() -> None:
+    """Raises a usage error where an option was given that only asking a running application heeds."""
+    if given := _given(_OF_URLS):
+        raise click.UsageError(f"{given} for asking a running application; name it with --url http://HOST:PORT")
+
+
+def _given(names: Collection[str]) -> str:
+    """The options of the command that were given, of those that are named, as the beginning of a sentence."""
+    context = click.get_current_context()
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name in names and context.get_parameter_source(option.name) is not ParameterSource.DEFAULT
+    ]
+    return f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'}" if given else ""
 
 
 def _words(words: tuple[str, ...], names: str) -> tuple[str, ...]:

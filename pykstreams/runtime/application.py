@@ -102,12 +102,12 @@ class Application:
 
     @property
     def prepared(self) -> Prepared | None:
-        """The application on its cluster; ``None`` before ``prepare``."""
+        """The application on its cluster; ``None`` before ``prepare`` and after ``close``."""
         return self._prepared
 
     @property
     def layout(self) -> TopicLayout | None:
-        """The topics, as they were at the start; ``None`` before it."""
+        """The topics, as they were at the start; ``None`` before it, and after ``close``."""
         return None if self._prepared is None else self._prepared.layout
 
     @property
@@ -130,9 +130,9 @@ class Application:
 
     def thread_metadata(self, workers: Iterable[Worker]) -> list[ThreadMetadata]:
         """The metadata of workers, each with the standby tasks that it was assigned."""
-        if self._prepared is None:
+        if (prepared := self._prepared) is None:
             return []
-        standbys, admin_id = self._standbys, f"{self._prepared.app.client_id}-admin"
+        standbys, admin_id = self._standbys, f"{prepared.app.client_id}-admin"
         kept: dict[str | None, list[Task]] = {}
         for task in self.standby_tasks():
             kept.setdefault(None if standbys is None else standbys.member_of(task.id), []).append(task)
@@ -140,14 +140,14 @@ class Application:
 
     def store_lags(self, workers: Iterable[Worker]) -> dict[str, dict[int, LagInfo]]:
         """How far the stores of standby tasks and of workers are behind their changelogs."""
-        if self._prepared is None:
+        if (prepared := self._prepared) is None:
             return {}
         positions: Mapping[TopicPartition, int] = {} if self._standbys is None else self._standbys.positions()
         tasks = [KeptTask(task, False, positions) for task in self.standby_tasks()]
         for worker in workers:  # a task of a worker comes after its standby
             positions = worker.positions()
             tasks += [KeptTask(task, runs, positions) for task, runs in worker.tasks().items()]
-        return store_lags(tasks, self._prepared.app.admin.end_offsets)
+        return store_lags(tasks, prepared.app.admin.end_offsets)
 
     def prepare(self) -> Prepared:
         """Looks at the cluster, and makes the internal topics that are missing."""
@@ -167,8 +167,12 @@ class Application:
         def prepared() -> Prepared:
             return self._prepared_on(admin, bootstrap, client_id=client_id, process_id=process_id, instance=instance)
 
-        self._prepared = ask_at_start(prepared, admin, config, self._clock, self._stopped)
-        return self._prepared
+        try:
+            self._prepared = made = ask_at_start(prepared, admin, config, self._clock, self._stopped)
+        except BaseException:
+            admin.close()
+            raise
+        return made
 
     def _prepared_on(
         self, admin: ClusterAdmin, bootstrap: Bootstrap | None, *, client_id: str, process_id: str, instance: str
@@ -263,8 +267,11 @@ class Application:
         global_thread, self._global = self._global, None
         standbys, self._standbys = self._standbys, None
         directory, self._directory = self._directory, None
+        prepared, self._prepared = self._prepared, None
         self._sums = None
         with ExitStack() as stack:  # closed from the last to the first, whatever one of them raises
+            if prepared is not None:
+                stack.callback(prepared.app.admin.close)
             if directory is not None:
                 stack.callback(directory.close)
             if standbys is not None:
@@ -280,9 +287,9 @@ class Application:
         return {} if self._global is None else self._global.views
 
     def _require(self) -> Prepared:
-        if self._prepared is None:
-            raise StreamsError("the application has not started")
-        return self._prepared
+        if (prepared := self._prepared) is None:
+            raise StoppedWhileStartingError
+        return prepared
 
 
 def _checked_id(stored: str, directory: StateDirectory) -> str:

@@ -252,6 +252,9 @@ class InputReader(Reader):
     def end(self, partition: TopicPartition) -> int | None:
         return None
 
+    def start(self, partition: TopicPartition) -> int | None:
+        return None
+
     def pause(self, partitions: Collection[TopicPartition]) -> None:
         assert not partitions
 

@@ -22,6 +22,8 @@ Row: TypeAlias = Mapping[str, object]
 
 TIMEOUT_S: Final = 30.0
 
+_OTHER_SERVER: Final = "it is no server of pykstreams; give the address of a --http"
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -36,8 +38,11 @@ class Server:
     token_file: str | None = None
     ca_file: str | None = None
 
-    def get(self, path: str, query: Mapping[str, str]) -> Row:
-        """Returns the JSON at a path; ``ClusterError`` where there is none for now, ``ConfigError`` for ever."""
+    def get(self, path: str, query: Mapping[str, str], field: str) -> Row:
+        """Returns the JSON at a path; ``ClusterError`` where there is none for now, ``ConfigError`` for ever.
+
+        :param field: a field that the answer of pykstreams has.
+        """
         if not self.url.startswith(("http://", "https://")):
             raise click.BadParameter(f"{self.url!r} is no address; write http://HOST:PORT", param_hint="--url")
         target = f"{self.url.rstrip('/')}{path}" + (f"?{urlencode(query)}" if query else "")
@@ -46,7 +51,9 @@ class Server:
             request = urllib.request.Request(target, headers=headers)
             try:
                 with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=tls) as answer:
-                    return cast("Row", json.load(answer))
+                    body = answer.read()
+                    if not body:
+                        raise ValueError("the answer is empty")
             except urllib.error.HTTPError as error:
                 with error:
                     body = error.read(1 << 16)
@@ -54,6 +61,7 @@ class Server:
         except (OSError, ValueError, http.client.HTTPException) as error:
             why = str(error).strip() or type(error).__name__
             raise ClusterError(f"{self.url} was not reached: {why}; is it the --http of a running worker?") from error
+        return _row(target, body, field)
 
     def _headers(self) -> dict[str, str]:
         return {} if self.token_file is None else {"Authorization": f"Bearer {token_in(self.token_file)}"}
@@ -73,12 +81,22 @@ class NothingThereError(ConfigError):
     """The store has nothing for a key."""
 
 
+def _row(target: str, body: bytes, field: str) -> Row:
+    try:
+        found = json.loads(body)
+    except ValueError:  # a page for a browser
+        found = None
+    if not isinstance(found, dict) or field not in found:
+        raise ConfigError(f"{target} answered without {field!r}: {_OTHER_SERVER}")
+    return cast("Row", found)
+
+
 def _failure(target: str, status: int, body: bytes) -> Exception:
     try:
         told = json.loads(body)
         kind, detail = str(told["type"]).rpartition(":")[2], str(told["detail"])
     except (ValueError, KeyError, TypeError):
-        kind, detail = "", "it is no server of pykstreams; give the address of a --http"
+        kind, detail = "", _OTHER_SERVER
     if kind == "no-such-key":
         return NothingThereError(detail)
     if kind == "bad-key":

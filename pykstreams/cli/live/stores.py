@@ -50,7 +50,7 @@ class LiveStores:
             return
         query = {"key": key} | ({} if as_of is None else {"as_of": as_of})
         with suppress(NothingThereError):
-            yield self._get(f"/stores/{quote(store, safe='')}/keys", query)
+            yield self._get(f"/stores/{quote(store, safe='')}/keys", query, "value")
 
     def rows(self, store: str, limit: int | None) -> Iterator[Row]:
         """Reads the rows of a store, so many at most."""
@@ -61,13 +61,15 @@ class LiveStores:
 
     def kind(self, store: str) -> str:
         """The kind of a store."""
-        return str(self._get(f"/stores/{quote(store, safe='')}", {}, stale=False)["kind"])
+        return str(self._get(f"/stores/{quote(store, safe='')}", {}, "kind", stale=False)["kind"])
 
     def _pages(self, store: str, way: str, query: Mapping[str, str], limit: int | None) -> Iterator[Row]:
         left, cursor = limit, ""
         while left is None or left > 0:
             asked = {**query, "limit": str(PAGE_ROWS if left is None else min(left, PAGE_ROWS))}
-            page = self._get(f"/stores/{quote(store, safe='')}/{way}", asked | ({"cursor": cursor} if cursor else {}))
+            if cursor:
+                asked["cursor"] = cursor
+            page = self._get(f"/stores/{quote(store, safe='')}/{way}", asked, "rows")
             rows = cast("list[Row]", page["rows"])
             yield from rows
             left = None if left is None else left - len(rows)
@@ -75,9 +77,9 @@ class LiveStores:
                 return
             cursor = str(page["next"])
 
-    def _get(self, path: str, query: Mapping[str, str], *, stale: bool = True) -> Row:
+    def _get(self, path: str, query: Mapping[str, str], field: str, *, stale: bool = True) -> Row:
         asked = {**query, "stale": self.stale} if stale and self.stale is not None else query
-        return Server(self.url, self.token_file, self.ca_file).get(path, asked)
+        return Server(self.url, self.token_file, self.ca_file).get(path, asked, field)
 
 
 def live_options(command: F) -> F:

@@ -72,4 +72,4 @@ def _next(server: Server, moment: Moment) -> tuple[Moment, str]:
 
 
 def _asked(server: Server) -> Sequence[InstanceFacts]:
-    return cast("Sequence[InstanceFacts]", server.get("/live.json", {"instances": "all"})["instances"])
+    return cast("Sequence[InstanceFacts]", server.get("/live.json", {"instances": "all"}, "instances")["instances"])

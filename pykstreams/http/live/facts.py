@@ -121,11 +121,15 @@ def _tasks(
 
 
 def _inputs(task: TaskMetadata) -> list[Facts]:
-    """The partitions that a task reads, with the offsets between what is committed and the end."""
+    """The partitions that a task reads, with the offsets from what is committed to the end.
+
+    Before the first commit they count from where reading began: what lies before that is nobody's work.
+    """
     found: list[Facts] = []
     for place in sorted(task.topic_partitions):
         committed, end = task.committed_offsets.get(place, -1), task.end_offsets.get(place, -1)
-        lag = end - max(committed, 0) if end >= 0 else None
+        start = committed if committed >= 0 else task.start_offsets.get(place, -1)
+        lag = max(0, end - start) if start >= 0 and end >= 0 else None
         found.append({"topic": place.topic, "partition": place.partition, "committed": committed, "lag": lag})
     return found
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from pykstreams.core.config import StreamsConfig
@@ -49,6 +50,8 @@ class KeptTopology:
             log.warning(
                 "the topology was not kept in %r, so the next change is not compared: %s", str(self.path), error
             )
+            with suppress(OSError):  # it may be the folder that could not be made
+                new.unlink()
 
     def forget(self) -> None:
         """Deletes the file; without one it does nothing."""

@@ -103,7 +103,7 @@ class ClusterAdmin:
         self.bootstrap = bootstrap
         self.embedded = False
         """Whether the cluster is an embedded one, which lacks most of the requests; known once it was reached."""
-        self._admin = admin
+        self._open: AdminClient | None = admin
         self._clock = clock
         self._timeout_s = timeout_s
         self._start_timeout_s = timeout_s if start_timeout_s is None else start_timeout_s
@@ -126,6 +126,19 @@ class ClusterAdmin:
         )
         start_timeout_s = config.task_timeout_ms / 1000
         return cls(admin, ",".join(config.bootstrap_servers), clock, timeout_s, complaints, start_timeout_s)
+
+    @property
+    def _admin(self) -> AdminClient:
+        if self._open is None:
+            raise ClusterError(f"the client that asks the brokers at {self.bootstrap} is closed, with its application")
+        return self._open
+
+    def close(self) -> None:
+        """Lets go of the client, which has no other end than that nobody has it; a second call does nothing.
+
+        Whoever has this object has many others that know each other: the client would wait for a look for cycles.
+        """
+        self._open = None
 
     def wait_until_reachable(
         self, stopped: Callable[[], bool] = lambda: False, *, at_most_s: float = float("inf")

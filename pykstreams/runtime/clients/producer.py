@@ -16,7 +16,7 @@ from pykstreams.core.errors import ClusterUnavailableError, ConfigError, Streams
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.metrics.built_in.clients import PRODUCER
 from pykstreams.runtime.clients import committed_offsets
-from pykstreams.runtime.clients.bounded import BoundedCalls, HangingCallError
+from pykstreams.runtime.clients.bounded import BoundedCalls, HangingCallError, close_in_time
 from pykstreams.runtime.clients.client_statistics import statistics_of
 from pykstreams.runtime.clients.errors import cluster_error, is_passing, kafka_error, transaction_error
 from pykstreams.runtime.clients.positions import Offsets
@@ -250,6 +250,17 @@ class WorkerProducer:
         self._purge()
         if self._calls is not None:
             self._calls.end()
+
+    def close(self) -> None:
+        """Ends the client with its threads and connections, and drops what was not delivered.
+
+        One in doubt, or with a transaction, ends with its last user: closing it would abort the transaction, and wait
+        for brokers without end.
+        """
+        in_doubt = self._broken or self._in_transaction
+        self.discard()
+        if not in_doubt:
+            close_in_time("that sends records", self.raw.close)
 
     def _purge(self) -> None:
         """Tells the threads of the client to drop what they have, and waits for none of them.

@@ -42,7 +42,7 @@ from pykstreams.runtime.tasks.context import NodeContext, TaskState, describe_re
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import origin_of
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
-from pykstreams.state.directory.damaged_stores import set_aside
+from pykstreams.state.directory.damaged_stores import is_set_aside, set_aside
 from pykstreams.state.interfaces.position import Position, PositionOf
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.interfaces.store import TaskStore
@@ -178,7 +178,7 @@ class GlobalState:
         """
         known = self._checkpoint.load()
         if not known:
-            self._delete(self._directory)
+            self._wipe()
         self._open_stores()
         if known:
             self._find_offsets()
@@ -257,7 +257,7 @@ class GlobalState:
     def close(self, *, wipe: bool = False) -> None:
         """Closes processors and stores, all of them, whatever one of them raises. Does not commit.
 
-        With ``wipe`` their state is deleted.
+        With ``wipe`` their state is deleted; damaged stores are set aside all the same.
         """
         errors: list[Exception] = []
         at_close = self._state.callbacks.at_close(self._nodes)
@@ -272,10 +272,9 @@ class GlobalState:
         self._state.stores.clear()
         for kept in (self._stores, self._views, self._feeds, self.offsets):
             kept.clear()
+        self._set_damaged_aside()
         if wipe:
-            self._delete(self._directory)
-        else:
-            self._set_damaged_aside()
+            self._wipe()
         for further in errors[1:]:
             log.error("closing global stores went wrong once more", exc_info=further)
         if errors:
@@ -405,10 +404,24 @@ class GlobalState:
 
         return position
 
+    def _wipe(self) -> None:
+        """Deletes all state; damaged stores that were set aside stay for whoever looks for the cause."""
+        folder = self._directory
+        try:
+            for entry in folder.iterdir() if folder.is_dir() else ():
+                if not is_set_aside(entry):
+                    shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        except OSError as error:
+            raise _not_deleted(folder, error) from error
+
     @staticmethod
     def _delete(folder: Path) -> None:
         try:
             if folder.is_dir():
                 shutil.rmtree(folder)
         except OSError as error:
-            raise ProcessorStateError(f"{str(folder)!r} cannot be deleted: {error}; delete it by hand") from error
+            raise _not_deleted(folder, error) from error
+
+
+def _not_deleted(folder: Path, error: OSError) -> ProcessorStateError:
+    return ProcessorStateError(f"{str(folder)!r} cannot be deleted: {error}; delete it by hand")

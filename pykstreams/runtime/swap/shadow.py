@@ -137,13 +137,20 @@ class Shadow:
         log.info("task %s: its state is that of bootstrap %s now", self.task_id, self._generation.bootstrap.manifest.id)
 
     def discard(self) -> None:
-        """Deletes what was made, and writes nothing of what was not committed."""
-        self._steps.close()
-        if self._writes:
-            self._writes = False
-            self._parts.output.abort()
-        self._let_go()
-        forget_next(self._directory)
+        """Deletes what was made, and writes nothing of what was not committed.
+
+        Everything is let go of, whatever one of its parts raises; an error has those before it as its context.
+        """
+        try:
+            self._steps.close()
+            if self._writes:
+                self._writes = False
+                self._parts.output.abort()
+        finally:
+            try:
+                self._let_go()
+            finally:
+                forget_next(self._directory)
 
     @property
     def _changelogs(self) -> list[TopicPartition]:
@@ -259,7 +266,9 @@ class Shadow:
         return True
 
     def _let_go(self) -> None:
-        self._inputs.close()
         task, self._task = self._task, None
-        if task is not None:
-            task.close()
+        try:
+            self._inputs.close()
+        finally:
+            if task is not None:
+                task.close()

@@ -30,6 +30,8 @@ class TaskMetadata:
     """The ends of the partitions, as far as the consumer has heard of them."""
     time_current_idling_started: int | None = field(compare=False)
     """Since when it had nothing to process, or waited for another input, in ms since the epoch; ``None``: it works."""
+    start_offsets: Mapping[TopicPartition, int] = field(compare=False, default_factory=dict)
+    """Where this worker began to read the partitions; not part of Kafka Streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,25 +82,31 @@ def metadata_of_tasks(
     tasks: Iterable[Task],
     running: Mapping[TaskId, Running],
     end_of: Callable[[TopicPartition], int | None],
+    start_of: Callable[[TopicPartition], int | None],
 ) -> frozenset[TaskMetadata]:
     """Returns what is told of the active tasks of a worker.
 
     :param running: those of them that run.
     :param end_of: the end of a partition, if it is known.
+    :param start_of: where reading it began, if that is known.
     """
     found = []
     for task in tasks:
         places = frozenset(task.input_partitions)
         one = running.get(task.id)
         committed = {} if one is None else one.committed.copy()
-        ends = {} if one is None else {place: end_of(place) for place in places}
         found.append(
             TaskMetadata(
                 task.id,
                 places,
                 {place: committed[place][0] if place in committed else UNKNOWN for place in places},
-                {place: UNKNOWN if (end := ends.get(place)) is None else end for place in places},
+                {place: UNKNOWN if one is None else _known(end_of(place)) for place in places},
                 None if one is None else one.idle_since_ms,
+                {place: UNKNOWN if one is None else _known(start_of(place)) for place in places},
             )
         )
     return frozenset(found)
+
+
+def _known(offset: int | None) -> int:
+    return UNKNOWN if offset is None else offset

@@ -215,7 +215,8 @@ class Worker:
 
     def active_tasks(self) -> frozenset[TaskMetadata]:
         """The metadata of its active tasks; may be called from any thread."""
-        return metadata_of_tasks(self._tasks.tasks(), self._tasks.running.copy(), self._parts.reader.end)
+        reader = self._parts.reader
+        return metadata_of_tasks(self._tasks.tasks(), self._tasks.running.copy(), reader.end, reader.start)
 
     def committed(self) -> dict[Task, Offsets]:
         """The last committed offsets of each of its running tasks; may be called from any thread."""

@@ -131,8 +131,10 @@ def next_of(directory: Path) -> Path:
 
 def forget_next(directory: Path) -> None:
     """Deletes what was made beside the state of a task, or was left of what it replaced."""
-    _remove(directory / _NEXT)
-    _remove(directory / _LAST)
+    try:
+        _remove(directory / _NEXT)
+    finally:
+        _remove(directory / _LAST)
 
 
 def put_in_place(directory: Path) -> None:

@@ -1,6 +1,7 @@
 """Damaged stores, moved out of the way: ``<task>/<store>.damaged-<ms>``, of each store the last one only.
 
-They are kept for whoever looks for the cause, until their task's state is deleted or the next one is set aside.
+They are kept for whoever looks for the cause, until their task's state is deleted or the next one is set aside; those
+of global stores also when a worker deletes their state to read it anew.
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ def set_aside(task_dir: Path, store: str, now_ms: int) -> Path | None:
             f"the damaged store in {str(found)!r} cannot be moved to {str(target)!r}: {error}; give the worker the "
             "right to write there, or delete the folder of the store"
         ) from error
+
+
+def is_set_aside(path: Path) -> bool:
+    """Whether a folder beside the stores is that of a damaged one."""
+    store, _, time = path.name.rpartition(_DAMAGED)
+    return bool(store) and time.isdecimal()
 
 
 def _is_of(name: str, store: str) -> bool:

@@ -122,12 +122,15 @@ def test_value_with_keys_that_json_has_not_is_shown_as_text(
     assert [one["value"] for one in found] == [repr(value)] * 2
 
 
-def test_key_that_is_not_there_is_said_on_standard_error(invoke: Callable[..., Result]) -> None:
-    result = invoke("get", "totals", "plum")
+@pytest.mark.parametrize(("form", "printed"), [("text", ""), ("json", "[]\n")])
+def test_key_that_is_not_there_is_said_on_standard_error_with_an_exit_code_of_its_own(
+    invoke: Callable[..., Result], form: str, printed: str
+) -> None:
+    result = invoke("get", "totals", "plum", "--format", form)
 
-    assert result.stdout == ""
+    assert result.stdout == printed
     assert result.stderr == "store 'totals' has nothing for 'plum' in its 2 partitions here\n"
-    assert result.exit_code == 0
+    assert result.exit_code == 6
 
 
 @pytest.mark.parametrize("content", ["4711", None])

@@ -399,6 +399,7 @@ class FakeReader:
         self.assigned: dict[TopicPartition, int] = {}
         self.paused: set[TopicPartition] = set()
         self.next = Fetched()
+        self.starts: dict[TopicPartition, int] = {}
         self.ends: dict[TopicPartition, int] = {}
         self.sought: dict[TopicPartition, int] = {}
         self.timeouts: list[float] = []
@@ -429,6 +430,9 @@ class FakeReader:
 
     def end(self, partition: TopicPartition) -> int | None:
         return self.ends.get(partition)
+
+    def start(self, partition: TopicPartition) -> int | None:
+        return self.starts.get(partition)
 
     def pause(self, partitions: Collection[TopicPartition]) -> None:
         self.paused.update(partitions)

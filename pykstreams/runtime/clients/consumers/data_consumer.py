@@ -42,7 +42,7 @@ class DataConsumer:
         self._closed = False
         self._positions: dict[tuple[str, int], int] = {}
         self._starts: dict[tuple[str, int], int] = {}
-        """The offsets from which partitions are read; of those that begin at one of their ends, none."""
+        """The offsets from which partitions are read; of those that begin at one of their ends, when something came."""
         self._ends: dict[tuple[str, int], int] = {}
         """Where a partition ended when nothing more of it could be read; gone when something came."""
         self._noted_ends: dict[tuple[str, int], int] = {}
@@ -110,12 +110,14 @@ class DataConsumer:
         positions = self._positions
         for place, run in fetched.runs.items():
             positions[place] = run[-1].offset() + 1
+            self._starts.setdefault(place, run[0].offset())
             self._ends.pop(place, None)
         for partition, end in fetched.ends.items():
             # Behind the records of the same batch there may be markers and aborted records: no record shows them.
             # An end that is no further than the records are was overtaken by those that came after it.
             if end >= positions.get(partition, end):
                 positions[partition] = self._ends[partition] = self._noted_ends[partition] = end
+                self._starts.setdefault(partition, end)
         if self._monotonic() - self._noted_at >= ENDS_AFTER_S:
             self._note_ends()
         return fetched
@@ -146,6 +148,10 @@ class DataConsumer:
         # no end is before what was read of it
         end = max(self._noted_ends.get(partition, -1), self._positions.get(partition, -1))
         return None if end < 0 else end
+
+    def start(self, partition: TopicPartition) -> int | None:
+        """Where reading a partition began; ``None`` as for ``position``. Any thread may ask."""
+        return self._starts.get(partition)
 
     def _note_ends(self) -> None:
         self._noted_at = self._monotonic()

@@ -114,4 +114,4 @@ class WorkerOutput:
             if not self._producer.broken and (left := self._producer.flush(_LAST_FLUSH_S)):
                 log.warning("%d records were not delivered within %g s; they are processed again", left, _LAST_FLUSH_S)
         finally:
-            self._producer.discard()
+            self._producer.close()

@@ -61,7 +61,7 @@ def test_an_answer_that_is_cut_off_is_none_for_now(serve: Serve, data: bytes) ->
     url = serve(data)
 
     with pytest.raises(ClusterError, match=rf"^{url} was not reached: .+; is it the --http of a running worker\?$"):
-        Server(url).get("/live.json", {})
+        Server(url).get("/live.json", {}, "instances")
 
 
 @pytest.mark.parametrize("command", [["top", "--once"], ["state", "show", "counts"]], ids=lambda words: words[0])
@@ -72,9 +72,33 @@ def test_commands_end_with_the_reason_when_an_answer_is_cut_off(serve: Serve, co
     assert "was not reached: IncompleteRead" in result.output
 
 
+def answering(body: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+
+
+@pytest.mark.parametrize("body", [b'{"status": "UP"}', b"[1, 2]", b"<!doctype html>\n<p>hello</p>", b"\xff"])
+@pytest.mark.parametrize("command", [["top", "--once"], ["state", "get", "counts", "tea"], ["state", "show", "counts"]])
+def test_a_server_of_something_else_is_told_in_one_line(serve: Serve, command: list[str], body: bytes) -> None:
+    result = CliRunner().invoke(cli, [*command, "--url", serve(answering(body))])
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    [line] = result.stderr.splitlines()
+    assert line.endswith("it is no server of pykstreams; give the address of a --http")
+
+
+def test_an_empty_answer_is_told_in_one_line(serve: Serve) -> None:
+    url = serve(answering(b""))
+    result = CliRunner().invoke(cli, ["state", "get", "counts", "tea", "--url", url])
+
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr.splitlines()[0].endswith(
+        f"{url} was not reached: the answer is empty; is it the --http of a running worker?"
+    )
+
+
 def test_an_address_that_is_none_is_refused() -> None:
     with pytest.raises(ClusterError, match=r"^http://\[::1 was not reached: Invalid IPv6 URL"):
-        Server("http://[::1").get("/live.json", {})
+        Server("http://[::1").get("/live.json", {}, "instances")
 
 
 def test_a_token_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
@@ -82,7 +106,7 @@ def test_a_token_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     file.write_bytes(b"\xff\xfe")
 
     with pytest.raises(ConfigError, match=r"^the token file .*token' cannot be read: .*codec.*; name another one$"):
-        Server("http://127.0.0.1:1", str(file)).get("/live.json", {})
+        Server("http://127.0.0.1:1", str(file)).get("/live.json", {}, "instances")
 
 
 def test_a_token_that_cannot_be_sent_is_refused_without_being_shown(tmp_path: Path) -> None:
@@ -92,7 +116,7 @@ def test_a_token_that_cannot_be_sent_is_refused_without_being_shown(tmp_path: Pa
     with pytest.raises(
         ConfigError, match=r"^the token file .*token' holds no token; write one into it, without spaces$"
     ):
-        Server("http://127.0.0.1:1", str(file)).get("/live.json", {})
+        Server("http://127.0.0.1:1", str(file)).get("/live.json", {}, "instances")
 
 
 @pytest.mark.parametrize("data", [None, b"no certificate"], ids=["missing", "garbage"])
@@ -102,4 +126,4 @@ def test_a_file_that_checks_no_certificate_is_refused(data: bytes | None, tmp_pa
         file.write_bytes(data)
 
     with pytest.raises(ConfigError, match=r"^certificates cannot be checked by '.*ca.pem': .+; give a PEM file"):
-        Server("https://127.0.0.1:1", ca_file=str(file)).get("/live.json", {})
+        Server("https://127.0.0.1:1", ca_file=str(file)).get("/live.json", {}, "instances")

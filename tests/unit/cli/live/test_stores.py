@@ -68,7 +68,18 @@ def test_what_a_store_has_for_a_key_is_shown(invoke: Callable[..., Result]) -> N
         f"{start}:20.000Z to {start}:30.000Z  1  (of {start}:20.000Z)\n"
     )
     assert invoke("get", "per-session", "pear").output == f"{start}:00.001Z to {start}:00.001Z  1\n"
-    assert invoke("get", "totals", "nothing").output == "store 'totals' has nothing for 'nothing'\n"
+
+
+@pytest.mark.parametrize("store", ["totals", "per-window", "per-session", "history"])
+@pytest.mark.parametrize(("form", "printed"), [("text", ""), ("json", "[]\n")])
+def test_nothing_for_a_key_has_an_exit_code_of_its_own(
+    invoke: Callable[..., Result], store: str, form: str, printed: str
+) -> None:
+    nothing = invoke("get", store, "nothing", "--format", form)
+
+    assert (nothing.exit_code, nothing.stdout) == (6, printed)
+    assert nothing.stderr == f"store {store!r} has nothing for 'nothing'\n"
+    assert invoke("get", store, "apple").exit_code == 0
 
 
 def test_all_rows_are_exported_without_any_extra(invoke: Callable[..., Result], tmp_path: Path) -> None:
@@ -135,6 +146,46 @@ def test_the_topology_is_left_out_with_a_url(words: list[str]) -> None:
 
     assert result.exit_code == 2
     assert "are needed" in result.output
+
+
+GET, EXPORT = ["get", "totals", "tea"], ["export", "totals", "--to", "csv:x"]
+OF_FOLDERS = [
+    ["--config", __file__],
+    ["--set", "commit.interval.ms=5"],
+    ["--application-id", "shop"],
+    ["--state-dir", "state"],
+]
+OF_EXPORTS = [["--bootstrap-servers", "broker:9092"], ["--as-of", "5"], ["--from", "copy"], ["--raw"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [(GET, option) for option in OF_FOLDERS] + [(EXPORT, option) for option in OF_FOLDERS + OF_EXPORTS],
+)
+def test_options_of_folders_are_refused_with_a_url(words: list[str], option: list[str]) -> None:
+    result = CliRunner().invoke(cli, ["state", *words, *option, "--url", "http://127.0.0.1:1"])
+
+    assert result.exit_code == 2
+    assert result.stderr.endswith(
+        f"Error: {option[0]} is for reading folders or topics, which --url does not; leave one of them out\n"
+    )
+
+
+@pytest.mark.parametrize("words", [GET, EXPORT], ids=lambda words: words[0])
+@pytest.mark.parametrize("option", ["--token-file", "--tls-ca", "--stale"])
+def test_options_of_running_applications_are_refused_without_a_url(words: list[str], option: str) -> None:
+    result = CliRunner().invoke(cli, ["state", words[0], "shop.py", *words[1:], option, "refuse"])
+
+    assert result.exit_code == 2
+    assert result.stderr.endswith(
+        f"Error: {option} is for asking a running application; name it with --url http://HOST:PORT\n"
+    )
+
+
+def test_all_options_of_the_other_way_are_named() -> None:
+    words = ["state", "get", "shop.py", "totals", "tea", "--tls-ca", "ca.pem", "--token-file", "token"]
+
+    assert "Error: --token-file and --tls-ca are for asking" in CliRunner().invoke(cli, words).stderr
 
 
 @pytest.mark.parametrize(("stale_ms", "age"), [(250, "250 ms old"), (None, "of unknown age")])

@@ -59,15 +59,15 @@ def thread(*tasks: TaskMetadata, standbys: tuple[TaskMetadata, ...] = ()) -> Thr
     )
 
 
-def task(number: int, committed: int, end: int) -> TaskMetadata:
+def task(number: int, committed: int, end: int, start: int = -1) -> TaskMetadata:
     place = TopicPartition(TOPIC, number)
-    return TaskMetadata(TaskId(0, number), frozenset({place}), {place: committed}, {place: end}, None)
+    return TaskMetadata(TaskId(0, number), frozenset({place}), {place: committed}, {place: end}, None, {place: start})
 
 
 def test_tasks_are_told_with_their_lag_and_what_they_lost(make: Callable[..., Streams]) -> None:
     streams = make()
     streams.tasks = {TaskId(0, 0): TaskHealth(True, 0), TaskId(0, 1): TaskHealth(False, 70)}
-    streams.threads = [thread(task(0, 5, 12), task(1, -1, 4))]
+    streams.threads = [thread(task(0, 5, 12, 2), task(1, -1, 4, 0))]
     streams.application.feed(("a", "x", 5), ("a", "x", 50), ("a", "late", 5))
 
     told = client(streams).get("/live.json").json
@@ -78,6 +78,21 @@ def test_tasks_are_told_with_their_lag_and_what_they_lost(make: Callable[..., St
     assert (first["processed"], first["late"], first["dropped"], first["failed"]) == (3, 1, 1, 0)
     assert (second["id"], second["running"], second["remaining"], second["lag"]) == ("0_1", False, 70, 4)
     assert told["stores"] == [{"name": "counts", "kind": "window", "global": False}]
+
+
+@pytest.mark.parametrize(("start", "lag"), [(1_000, 3), (1_003, 0), (-1, None)])
+def test_lag_counts_from_where_reading_began_before_the_first_commit(
+    make: Callable[..., Streams], start: int, lag: int | None
+) -> None:
+    """Else a partition that is read from its end, or whose first records were deleted, would be a million behind."""
+    streams = make()
+    streams.tasks = {TaskId(0, 0): TaskHealth(True, 0)}
+    streams.threads = [thread(task(0, -1, 1_003, start))]
+
+    (told,) = client(streams).get("/live.json").json["tasks"]
+
+    assert told["lag"] == lag
+    assert [(one["committed"], one["lag"]) for one in told["inputs"]] == [(-1, lag)]
 
 
 def test_nodes_are_told_with_what_they_counted(make: Callable[..., Streams]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from pathlib import Path
 
@@ -42,6 +43,21 @@ def test_forgotten_topology_is_not_compared(kept: KeptTopology, caplog: pytest.L
 
     assert caplog.messages == []
     assert kept.read() == shape("JsonSerde")
+
+
+@pytest.mark.parametrize("step", ["write_text", "replace"])
+def test_file_that_cannot_be_written_leaves_nothing_behind(
+    kept: KeptTopology, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def full(path: Path, *_: object, **__: object) -> None:
+        path.write_bytes(b"{")  # as much as there was room for
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, step, full)
+    kept.compared(shape("LongSerde"))
+
+    assert "No space left on device" in caplog.text
+    assert [*kept.path.parent.iterdir()] == []
 
 
 def test_damaged_file_is_told_and_written_anew(kept: KeptTopology, caplog: pytest.LogCaptureFixture) -> None:

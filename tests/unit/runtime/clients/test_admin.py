@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from typing import Any, ClassVar
@@ -238,3 +239,14 @@ def test_settings_of_topics_are_asked_for_again_when_the_controller_moves() -> N
 
     assert bench.admin.topic_settings(["orders"]) == {"orders": {"retention.ms": "-1"}}
     assert bench.client.looked == 1
+
+
+def test_client_that_is_closed_is_let_go_of_and_asked_for_nothing_more() -> None:
+    bench = AdminBench()
+    client = weakref.ref(bench.client)
+    bench.admin.close()
+    del bench.client
+
+    assert client() is None
+    with pytest.raises(ClusterError, match=r"the client that asks the brokers at broker:9092 is closed"):
+        bench.admin.end_offsets([P0])

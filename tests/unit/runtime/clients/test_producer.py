@@ -78,6 +78,10 @@ class FakeProducerClient(Producer):
         assert in_queue and in_flight
         self._answer("purge" if blocking else "purge and wait")
 
+    def close(self) -> bool:
+        self._answer("close")
+        return True
+
     def init_transactions(self, timeout: float = -1) -> None:
         self._answer("init")
 
@@ -298,6 +302,31 @@ def test_discarded_producer_drops_what_it_holds(bench: ProducerBench) -> None:
 
     assert bench.client.calls == ["purge"]
     assert not bench.producer.abort()
+
+
+def test_producer_that_is_closed_drops_what_it_holds_and_ends_its_client(bench: ProducerBench) -> None:
+    bench.producer.begin()
+    bench.producer.commit({}, b"member")
+    bench.producer.close()
+
+    assert bench.client.calls == ["begin", "commit", "purge", "close"]
+
+
+def test_client_with_an_open_transaction_is_not_closed(bench: ProducerBench) -> None:
+    """It would abort the transaction, and wait for its brokers without end."""
+    bench.producer.begin()
+    bench.producer.close()
+
+    assert bench.client.calls == ["begin", "purge"]
+
+
+def test_client_in_doubt_is_not_closed(bench: ProducerBench) -> None:
+    bench.client.answers["init"] = [failure(KafkaError._FENCED)]
+    with suppress(StreamsError):
+        bench.producer.start_transactions(1)
+    bench.producer.close()
+
+    assert bench.client.calls == ["init", "purge"]
 
 
 @pytest.mark.parametrize("drop", [WorkerProducer.drop_undelivered, WorkerProducer.discard])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +289,52 @@ def test_store_that_a_task_finds_damaged_is_set_aside_when_it_is_closed(tmp_path
 
     assert len([*(tmp_path / "global-0").glob("rows.damaged-*")]) == 1
     assert rows(opened(table(), tmp_path)) == {}
+
+
+def open_again(state: GlobalState) -> None:
+    state.close()
+    state.open()
+
+
+def read_anew(state: GlobalState) -> None:
+    state.close()
+    state.open()
+    state.start_anew()
+
+
+@pytest.mark.parametrize("end", [open_again, read_anew, lambda state: state.close(wipe=True)])
+@pytest.mark.parametrize("committed", [False, True])
+def test_damaged_store_that_was_set_aside_stays_when_state_is_deleted(
+    tmp_path: Path, end: Callable[[GlobalState], None], committed: bool
+) -> None:
+    state = opened(table(), tmp_path)
+    state.update([message("table", 0, "a", "1")])
+    if committed:
+        state.commit()
+
+    def read() -> None:
+        raise DamagedStoreError("store 'rows' cannot be read", store="rows")
+
+    with pytest.raises(DamagedStoreError):
+        state.read(read)
+    end(state)
+    state.close(wipe=True)
+
+    assert [path.name.partition("-")[0] for path in (tmp_path / "global-0").iterdir()] == ["rows.damaged"]
+
+
+def test_state_that_cannot_be_deleted_is_an_error_with_the_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = opened(table(), tmp_path)
+
+    def refused(path: Path) -> None:
+        raise PermissionError(f"{path.name} may not be deleted")
+
+    monkeypatch.setattr(shutil, "rmtree", refused)
+
+    with pytest.raises(ProcessorStateError, match=r"global-0' cannot be deleted: rocksdb .*; delete it by hand"):
+        state.close(wipe=True)
 
 
 def test_folder_that_cannot_be_made_is_an_error_with_the_cure(tmp_path: Path) -> None:

@@ -1279,7 +1279,7 @@ def test_metadata_of_a_worker_follows_its_life(bench: WorkerBench) -> None:
 
 def test_metadata_of_a_task_has_its_offsets_and_since_when_it_is_idle(bench: WorkerBench) -> None:
     bench.assign(ONE)
-    bench.reader.ends[P0] = 9
+    bench.reader.ends[P0], bench.reader.starts[P0] = 9, 4
     idle_since = bench.clock.now_ms()
     bench.clock.advance(0.5)
     (idle,) = bench.worker.active_tasks()
@@ -1294,6 +1294,7 @@ def test_metadata_of_a_task_has_its_offsets_and_since_when_it_is_idle(bench: Wor
         {P0: 9},
         idle_since,
     )
+    assert idle.start_offsets == {P0: 4}
     assert busy.time_current_idling_started is None
     assert (done.committed_offsets, done.time_current_idling_started) == ({P0: 1}, bench.clock.now_ms())
     assert idle == done

@@ -14,7 +14,7 @@ import pytest
 from pykstreams.core.errors import BootstrapError
 from pykstreams.state.bulk.manifest import Manifest, publish, verify
 from pykstreams.state.bulk.offline import OfflineStore
-from pykstreams.state.bulk.take_over import StoreToMake, mark_of, put_mark, take_over
+from pykstreams.state.bulk.take_over import StoreToMake, forget_next, mark_of, put_mark, take_over
 from pykstreams.state.engines.rocksdb import RocksDbEngine
 from tests.unit.state.bulk.bulk_support import CONFIG, TASK, Part, bootstrap, counts, rows_of
 from tests.unit.state.support import Context
@@ -184,3 +184,13 @@ def test_state_that_comes_from_changelogs_can_be_marked_too(tmp_path: Path) -> N
 
     assert mark_of(tmp_path) == "mark"
     assert mark_of(tmp_path / "elsewhere") is None
+
+
+def test_what_was_replaced_is_deleted_also_where_the_next_state_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "next").write_text("a file, which cannot be deleted as a folder")
+    (tmp_path / "last").mkdir()
+
+    with pytest.raises(NotADirectoryError):
+        forget_next(tmp_path)
+
+    assert not (tmp_path / "last").exists()

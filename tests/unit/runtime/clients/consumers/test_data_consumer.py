@@ -52,6 +52,9 @@ class FakeConsumerClient(Consumer):
             raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
         return 0, self.high
 
+    def incremental_assign(self, partitions: Any) -> None:
+        pass
+
     def incremental_unassign(self, partitions: Any) -> None:
         pass
 
@@ -144,6 +147,39 @@ def test_end_of_a_partition_that_was_given_away_is_not_known() -> None:
     bench.consumer.unassign([LEFT])
 
     assert bench.consumer.end(LEFT) is None
+
+
+def test_where_reading_a_partition_began_is_where_it_was_placed() -> None:
+    bench = ConsumerBench()
+    bench.consumer.assign({LEFT: 3})
+    bench.fetch(record(5), high=7)
+
+    assert bench.consumer.start(LEFT) == 3
+
+
+def test_where_reading_from_an_end_of_a_partition_began_is_known_when_something_came() -> None:
+    bench = ConsumerBench()
+    before = bench.consumer.start(LEFT)
+    bench.fetch(record(41), record(42), high=50)
+    bench.fetch(record(43), end(44), high=44)
+
+    assert (before, bench.consumer.start(LEFT)) == (None, 41)
+
+
+def test_where_reading_began_is_the_end_of_a_partition_that_had_nothing() -> None:
+    bench = ConsumerBench()
+    bench.fetch(end(7), high=7)
+    bench.fetch(record(7), high=8)
+
+    assert bench.consumer.start(LEFT) == 7
+
+
+def test_where_reading_began_is_forgotten_with_the_partition() -> None:
+    bench = ConsumerBench()
+    bench.fetch(record(41), high=50)
+    bench.consumer.unassign([LEFT])
+
+    assert bench.consumer.start(LEFT) is None
 
 
 def test_records_come_also_where_the_client_does_not_know_the_end_of_their_partition() -> None:

@@ -54,6 +54,9 @@ class EndingProducer(WorkerProducer):
     def discard(self) -> None:
         self.history.append("discard")
 
+    def close(self) -> None:
+        self.history.append("close")
+
 
 def output_over(*producers: WorkerProducer, guarantee: str = "at_least_once") -> WorkerOutput:
     clock, made = FakeClock(), list(producers)
@@ -70,14 +73,14 @@ def test_output_waits_for_deliveries_when_it_is_closed() -> None:
     producer = EndingProducer(broken=False, failure=None)
     output_over(producer).close()
 
-    assert producer.history == ["flush", "discard"]
+    assert producer.history == ["flush", "close"]
 
 
 def test_broken_producer_is_not_waited_for() -> None:
     producer = EndingProducer(broken=True, failure=TaskMigratedError("delivering records failed"))
     output_over(producer).close()
 
-    assert producer.history == ["discard"]
+    assert producer.history == ["close"]
 
 
 def test_producer_is_let_go_also_when_it_breaks_at_the_end() -> None:
@@ -85,7 +88,7 @@ def test_producer_is_let_go_also_when_it_breaks_at_the_end() -> None:
     with pytest.raises(TaskMigratedError):
         output_over(producer).close()
 
-    assert producer.history == ["flush", "discard"]
+    assert producer.history == ["flush", "close"]
 
 
 class DroppingProducer(EndingProducer):
@@ -109,7 +112,7 @@ def test_producer_stays_where_it_drops_what_it_has_not_delivered() -> None:
     output.close()
 
     assert output.collector is not collector
-    assert (producer.history, another.history) == (["drop", "flush", "discard"], [])
+    assert (producer.history, another.history) == (["drop", "flush", "close"], [])
 
 
 def test_producer_that_cannot_drop_what_it_has_not_delivered_is_made_anew() -> None:
@@ -118,7 +121,7 @@ def test_producer_that_cannot_drop_what_it_has_not_delivered_is_made_anew() -> N
     output.renew()
     output.close()
 
-    assert (producer.history, another.history) == (["drop", "discard"], ["flush", "discard"])
+    assert (producer.history, another.history) == (["drop", "discard"], ["flush", "close"])
 
 
 def test_producer_that_can_take_nothing_any_more_is_made_anew() -> None:
