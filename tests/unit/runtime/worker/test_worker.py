@@ -655,6 +655,20 @@ def test_task_that_is_restored_while_the_worker_is_put_out_of_the_group_is_there
     assert len(bench.made) == 1 + len(bench.updater.closed)
 
 
+def test_a_task_is_given_to_a_reader_while_it_runs_or_is_held_and_not_while_it_is_restored(bench: WorkerBench) -> None:
+    bench.updater.hold = True
+    bench.assign(ONE)
+    restoring = bench.worker.running_task(ONE)
+    bench.updater.pending.append(Restored(ONE, frozenset()))
+    bench.worker.step()
+    running = bench.worker.running_task(ONE)
+    bench.tasks.hold(ONE)
+
+    assert restoring is None
+    assert running is bench.made[0] is bench.worker.running_task(ONE)
+    assert bench.worker.running_task(TWO) is None
+
+
 @pytest.mark.parametrize("leave", [True, False])
 def test_stopped_worker_commits_closes_and_leaves_as_it_was_told(bench: WorkerBench, leave: bool) -> None:
     def stop() -> None:
