@@ -81,9 +81,10 @@ def json_writer(type_: object) -> Convert:
 def plain_reader(type_: object, *, of_json: bool = False) -> Convert:
     """Returns the function that makes values of a type.
 
-    Fields that a dataclass does not have are ignored, missing ones take their defaults. Of a union the member is made
-    whose fields fit, or else the one that is of the kind. The function raises ``MismatchError`` (a ``ValueError``) for
-    a value that does not fit, ``plain_reader`` itself ``TypeError`` for a type it cannot make.
+    Fields that a dataclass does not have are ignored, missing ones take their defaults; a ``TypedDict`` keeps those
+    that it does not know, and has all that it requires. Of a union the member is made whose fields fit, or else the one
+    that is of the kind. The function raises ``MismatchError`` (a ``ValueError``) for a value that does not fit,
+    ``plain_reader`` itself ``TypeError`` for a type it cannot make.
 
     :param of_json: whether plain values are no more than JSON has. Refused are then also unions whose members are text
         alike, and fields that orjson does not write.
@@ -132,7 +133,7 @@ class _Readers:
         if isinstance(type_, type) and issubclass(type_, Enum):
             return self._enum_reader(type_)
         if (known := json_object(type_)) is not None:
-            reader = self._object_reader(type_)
+            reader = self._object_reader(type_, known)
             return _exact_reader(type_, reader, known) if exact else reader
         if is_pydantic(type_) or is_struct(type_):
             return _model_reader(type_)
@@ -184,7 +185,7 @@ class _Readers:
         except TypeError:
             return lambda plain: plain
 
-    def _object_reader(self, type_: object) -> Convert:
+    def _object_reader(self, type_: object, known: JsonObject) -> Convert:
         if is_pydantic(type_) or is_struct(type_):
             return _model_reader(type_)
         if type_ in self._made:
@@ -193,7 +194,7 @@ class _Readers:
         if dataclasses.is_dataclass(type_) and isinstance(type_, type):
             made = self._dataclass_reader(type_)
         else:
-            made = self._typed_dict_reader(cast("type", type_))
+            made = self._typed_dict_reader(cast("type", type_), known)
         self._made[type_] = made
         return made
 
@@ -219,18 +220,21 @@ class _Readers:
                 if name in plain:
                     values[name] = _at(step, reader, plain[name])
                 elif required:
-                    raise MismatchError("is missing, and has no default", step)
+                    raise _missing(name)
             return type_(**values)
 
         return read
 
-    def _typed_dict_reader(self, type_: type) -> Convert:
-        hints = typing.get_type_hints(type_)
-        fields = {name: (f".{name}", self._of_field(type_, name, hints)) for name in hints}
+    def _typed_dict_reader(self, type_: type, known: JsonObject) -> Convert:
+        fields = {name: (f".{name}", self._of_field(type_, name, known.fields)) for name in known.fields}
+        required = [name for name in fields if name in known.required]
 
         def read(plain: object) -> object:
             if not isinstance(plain, dict):
                 raise _mismatch(type_, plain)
+            for name in required:
+                if name not in plain:
+                    raise _missing(name)
             return {
                 name: _at(*fields[name], inner) if name in fields else inner  # others are kept as they are
                 for name, inner in plain.items()
@@ -277,6 +281,10 @@ def _simple_reader(type_: object) -> Convert | None:
 
 def _mismatch(type_: object, plain: object) -> MismatchError:
     return MismatchError(f"expected {name_of_type(type_)}, got {plain!r}")
+
+
+def _missing(name: str) -> MismatchError:
+    return MismatchError("is missing, and has no default", f".{name}")
 
 
 def _read_float(plain: object) -> float:

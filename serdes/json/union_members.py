@@ -77,13 +77,28 @@ def json_object(type_: object) -> JsonObject | None:
         required = frozenset(name for name, one in fields.items() if one.init and not _has_default(one))
         return JsonObject({name: hints[name] for name in fields}, required, frozenset(fields))
     if typing.is_typeddict(type_):
-        required = frozenset(cast("Any", type_).__required_keys__)
+        required = _required_keys(type_)
         return JsonObject(typing.get_type_hints(type_), required, required)
     return None
 
 
 def _has_default(field: dataclasses.Field[Any]) -> bool:
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+
+
+def _required_keys(typed_dict: Any) -> frozenset[str]:
+    """The keys that a ``TypedDict`` must have: it does not know itself which, where its annotations are text."""
+    hints = typing.get_type_hints(typed_dict, include_extras=True)
+    required: frozenset[str] = typed_dict.__required_keys__
+    return frozenset(name for name, hint in hints.items() if _is_required(hint, name in required))
+
+
+def _is_required(hint: object, of_class: bool) -> bool:
+    """Whether ``Required`` or ``NotRequired`` around an annotation says so, or without them its class."""
+    origin = typing.get_origin(hint)
+    if origin in (typing.Required, typing.NotRequired):
+        return origin is typing.Required
+    return _is_required(typing.get_args(hint)[0], of_class) if origin is typing.Annotated else of_class
 
 
 def _of_model(type_: Any) -> JsonObject:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Literal, NewType, TypedDict
+from typing import Annotated, Any, Literal, NewType, NotRequired, Required, TypedDict
 from uuid import UUID
 
 import msgspec
@@ -276,6 +276,58 @@ def test_fields_of_a_typed_dict_are_made_and_others_are_kept() -> None:
     assert serde.deserialize("t", b'{"city":"Bonn","new":1}') == {"city": "Bonn", "new": 1}
     with pytest.raises(SerdeError, match=r"lines\[0\]: expected Line, got 5"):
         serde.deserialize("t", b'{"lines":[5]}')
+
+
+class Parcel(Place):
+    weight: float
+    note: NotRequired[str]
+    shown: Annotated[NotRequired[str], "on the label"]
+
+
+class Return(Parcel, total=False):
+    reason: Required[str]
+    refund: float
+
+
+class Label(TypedDict):
+    city: str
+    since: NotRequired[datetime]
+
+
+PARCEL: dict[str, object] = {"city": "Bonn", "weight": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("type_", "read", "missing"),
+    [
+        (Place, {}, "city"),
+        (Parcel, {"city": "Bonn"}, "weight"),
+        (Parcel, {"weight": 1.5, "note": "x"}, "city"),
+        (Return, PARCEL, "reason"),
+        (Return, {"city": "Bonn", "reason": "late"}, "weight"),
+        (list[Place], [{"city": "Bonn"}, {"town": "Bonn"}], r"\[1\].city"),
+    ],
+)
+@pytest.mark.parametrize("serde_of", [JsonSerde, JsonKeySerde])
+def test_a_typed_dict_without_a_required_field_is_refused(
+    type_: Any, read: object, missing: str, serde_of: Any
+) -> None:
+    with pytest.raises(SerdeError, match=f"MismatchError: {missing}: is missing, and has no default"):
+        serde_of(type_).deserialize("t", orjson.dumps(read))
+
+
+@pytest.mark.parametrize(
+    ("type_", "read"), [(Trip, {}), (Parcel, PARCEL), (Return, PARCEL | {"reason": "late"}), (Place | None, None)]
+)
+def test_a_typed_dict_may_be_without_the_fields_that_are_not_required(type_: Any, read: object) -> None:
+    assert JsonSerde(type_).deserialize("t", orjson.dumps(read)) == read
+
+
+def test_a_field_that_is_not_required_tells_no_typed_dict_from_another() -> None:
+    serde: JsonSerde[Any] = JsonSerde(Label | Line)  # type: ignore[arg-type]
+
+    assert serde.deserialize("t", b'{"city":"Bonn"}') == {"city": "Bonn"}
+    assert serde.deserialize("t", b'{"article":"pen","price":1}') == Line("pen", 1.0)
 
 
 def test_a_hidden_field_of_what_is_inside_is_refused_too() -> None:
