@@ -180,7 +180,7 @@ def _element(many: object) -> object:
     origin, arguments = typing.get_origin(many), typing.get_args(many)
     if origin is tuple and (len(set(arguments)) == 1 or arguments[1:] == (Ellipsis,)):
         return arguments[0]
-    return arguments[0] if origin in _MANY else object
+    return arguments[0] if arguments and origin in _MANY else object
 
 
 def _pair(pair: object, function: Callable[..., object]) -> tuple[SerdeOrDefault, SerdeOrDefault]:

@@ -21,6 +21,7 @@ from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.json.models import is_pydantic, is_struct
 from pykstreams.serdes.json.one_values import model_form
 from pykstreams.serdes.json.structured import Convert
+from pykstreams.serdes.json.union_members import unwrapped
 from pykstreams.serdes.text_values import one_datetime, one_decimal, one_time
 
 T = TypeVar("T")
@@ -67,11 +68,8 @@ class JsonKeySerde(CompiledSerde[T], Generic[T]):
 
 def _form(type_: object, made: dict[object, Convert]) -> Convert:
     """Returns the function from values of a type to the plain values of their one form."""
+    type_ = unwrapped(type_)
     origin, arguments = typing.get_origin(type_), typing.get_args(type_)
-    if origin is typing.Annotated:
-        return _form(arguments[0], made)
-    if isinstance(type_, typing.NewType):
-        return _form(type_.__supertype__, made)
     if is_pydantic(type_) or is_struct(type_):
         return model_form(type_)
     if dataclasses.is_dataclass(type_) and isinstance(type_, type):

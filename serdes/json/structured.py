@@ -144,8 +144,10 @@ class _Readers:
             return _first_reader(type_, [self._member_reader(type_, one) for one in arguments])
         if type_ is tuple:
             return _list_reader(lambda plain: plain, tuple)
-        if type_ in (list, dict):
-            return _instance_reader(type_, cast("type", type_))
+        if type_ in (list, Sequence):
+            return _instance_reader(type_, list)
+        if type_ in (dict, Mapping):
+            return _instance_reader(type_, dict)
         if origin in (list, Sequence):
             return _list_reader(self.of(arguments[0], exact=exact), list)
         if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:

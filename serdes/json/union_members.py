@@ -141,14 +141,14 @@ def members_of(type_: object) -> tuple[object, ...]:
 
 
 def unwrapped(type_: object) -> object:
-    """Returns a type without ``Annotated`` and ``NewType`` around it."""
+    """Returns a type without ``Annotated`` and ``NewType`` around it; of a bare ``typing.List`` the class, ``list``."""
     while True:
         if typing.get_origin(type_) is typing.Annotated:
             type_ = typing.get_args(type_)[0]
         elif isinstance(type_, typing.NewType):
             type_ = type_.__supertype__
         else:
-            return type_
+            return type_ if hasattr(type_, "__args__") else typing.get_origin(type_) or type_
 
 
 def written_kinds(type_: object) -> Kinds:

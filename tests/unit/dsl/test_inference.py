@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -325,6 +326,8 @@ def test_a_step_is_drawn_in_a_notebook_below_what_leads_to_it(build: Build) -> N
         lambda b: said(b).map_values(lambda order: order),
         lambda b: said(b).map_values(same),
         lambda b: said(b).map_values(len_of_any),
+        lambda b: said(b).flat_map_values(several),
+        lambda b: said(b).flat_map_values(pieces),
         lambda b: said(b).merge(said(b, "others")),
         lambda b: said(b).to_table(materialized=Materialized("kept", key_serde=Serdes.string())).to_stream(),
     ],
@@ -344,6 +347,14 @@ def said(builder: StreamsBuilder, topic: str = "orders") -> KStream[str, Order]:
 
 def len_of_any(order: Order) -> object:
     return order
+
+
+def several(order: Order) -> typing.List:  # type: ignore[type-arg]  # noqa: UP006
+    return [order]
+
+
+def pieces(order: Order) -> typing.Iterator:  # type: ignore[type-arg]
+    yield order
 
 
 def test_a_serde_that_is_given_counts_more_than_the_type_of_a_function() -> None:

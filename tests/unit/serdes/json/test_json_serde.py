@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, make_dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -392,6 +394,44 @@ def test_a_value_of_no_member_is_refused() -> None:
 def test_members_that_are_text_in_json_are_not_told_from_text() -> None:
     with pytest.raises(TypeError, match="Holiday and str cannot be told apart in JSON"):
         JsonSerde(Holiday | str)  # type: ignore[arg-type]
+
+
+BARE: list[tuple[Any, object]] = [
+    (typing.List, [1, "a", None]),  # noqa: UP006
+    (typing.Sequence, [1, "a", None]),
+    (list, [1, "a", None]),
+    (Sequence, [1, "a", None]),
+    (typing.Tuple, (1, "a", None)),  # noqa: UP006
+    (tuple, (1, "a", None)),
+    (typing.Dict, {"a": 1, "b": None}),  # noqa: UP006
+    (typing.Mapping, {"a": 1, "b": None}),
+    (dict, {"a": 1, "b": None}),
+    (Mapping, {"a": 1, "b": None}),
+]
+
+
+@pytest.mark.parametrize(("bare", "value"), BARE)
+@pytest.mark.parametrize("serde_of", [JsonSerde, JsonKeySerde])
+def test_containers_without_types_hold_anything(bare: Any, value: object, serde_of: Any) -> None:
+    holder: Any = make_dataclass("Holder", [("held", bare)])
+    for type_, one in ((bare, value), (holder, holder(value)), (list[bare], [value]), (bare | None, value)):
+        serde = serde_of(type_)
+
+        assert serde.deserialize("t", serde.serialize("t", one)) == one
+
+
+@pytest.mark.parametrize("bare", [bare for bare, _ in BARE])
+def test_what_is_no_container_of_that_kind_is_refused(bare: Any) -> None:
+    with pytest.raises(SerdeError, match=r"MismatchError: expected \w+, got 5"):
+        JsonSerde(bare).deserialize("t", b"5")
+
+
+@pytest.mark.parametrize("bare", [typing.Set, set])  # noqa: UP006
+def test_sets_are_refused_when_the_serde_is_made(bare: Any) -> None:
+    holder = make_dataclass("Holder", [("held", bare)])
+
+    with pytest.raises(TypeError, match=r"field Holder\.held: values of type (S|s)et cannot be made from plain ones"):
+        JsonSerde(holder)
 
 
 @dataclass
