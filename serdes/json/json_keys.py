@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import operator
 import types
 import typing
@@ -30,7 +31,8 @@ T = TypeVar("T")
 class JsonKeySerde(CompiledSerde[T], Generic[T]):
     """Keys of a type as JSON text in its one form: fields in the order of their names, and each value as its type
     says, so that ``1`` in a field of ``float`` is written as ``1.0``, times in UTC, and decimal numbers without zeros
-    at their end. What is read is what ``JsonSerde`` reads.
+    at their end. NaN and infinite numbers are refused, but for those in models and structs. What is read is what
+    ``JsonSerde`` reads.
 
     >>> serde = JsonKeySerde(dict[str, float])
     >>> serde.serialize("topic", {"y": 1, "x": 2.5})
@@ -118,7 +120,7 @@ def _form_by_value(value: object) -> object:
     """The form of a value whose type says nothing more: by what it is."""
     if isinstance(value, Enum):
         return _form_by_value(value.value)
-    for simple in (Decimal, datetime, time):
+    for simple in (float, Decimal, datetime, time):
         if isinstance(value, simple):
             return _SIMPLE[simple](value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -134,6 +136,8 @@ def _form_by_value(value: object) -> object:
 
 
 def _float(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"JSON has no number {value}")
     return float(value) + 0.0  # not -0.0, which is equal to 0.0
 
 

@@ -24,6 +24,10 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
     (``value -> bytes`` or ``str``), ``loads`` the reader of plain values (``bytes -> value``); the type is still
     applied. Raises ``TypeError`` for a type whose values cannot be made from JSON.
 
+    NaN and infinite numbers, which JSON does not have, are written as ``null`` (of a pydantic model, as its
+    ``ser_json_inf_nan`` says), and a field of ``float`` refuses that when it is read: to look for them would make
+    writing much slower. Give ``dumps`` to write or refuse them otherwise.
+
     The JSON text ``null`` is read as ``None``. Keys are compared by their bytes, so the fields of a JSON key
     must always come in the same order.
 
