@@ -87,6 +87,10 @@ class Model(pydantic.BaseModel):
     name: str = pydantic.Field(alias="full_name")
 
 
+class Perhaps(pydantic.RootModel[int | None]):
+    pass
+
+
 class Struct(msgspec.Struct):
     id: int
     name: str = ""
@@ -233,8 +237,23 @@ def test_another_reader_works_with_models_too(type_: Any, value: Any) -> None:
     assert serde.deserialize("t", serde.serialize("t", value)) == value
 
 
-def test_the_text_null_is_none() -> None:
-    assert JsonSerde().deserialize("t", b"null") is None
+@pytest.mark.parametrize("type_", [None, Order, Line | None, Place, Model, Struct, list[Line], dict, int, State])
+@pytest.mark.parametrize("text", [b"null", b" null\n"])
+def test_the_text_null_is_none(type_: Any, text: bytes) -> None:
+    assert JsonSerde(type_).deserialize("t", text) is None
+
+
+def test_the_text_null_is_none_in_keys_too() -> None:
+    assert JsonKeySerde(Line).deserialize("t", b"null") is None
+
+
+def test_null_is_what_a_type_makes_of_it_where_it_takes_it() -> None:
+    assert JsonSerde(Perhaps).deserialize("t", b"null") == Perhaps(None)
+
+
+def test_null_inside_is_refused_where_its_type_does_not_have_it() -> None:
+    with pytest.raises(SerdeError, match=r"\[0\]: expected Line, got None"):
+        JsonSerde(list[Line]).deserialize("t", b"[null]")
 
 
 def test_a_field_with_an_underscore_is_refused_because_it_would_be_lost() -> None:
