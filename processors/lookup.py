@@ -45,7 +45,8 @@ class LookupCache:
     missing_ttl: Duration | None = None
 
     def __post_init__(self) -> None:
-        if whole_number(self.max_entries, "max_entries") < 1:
+        object.__setattr__(self, "max_entries", whole_number(self.max_entries, "max_entries"))
+        if self.max_entries < 1:
             raise ValueError(f"max_entries is {self.max_entries!r}; at least one answer must have room")
         for name in ("ttl", "missing_ttl"):
             given: Duration | None = getattr(self, name)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers
+from pykstreams.core.types import Forward, Headers, whole_number
 from pykstreams.processors.event_loop import SHARED, EventLoopThread
 from pykstreams.processors.user_functions import describe_function
 from pykstreams.state.encoding.record_context import RawContext
@@ -52,6 +52,8 @@ class MapValuesAsync:
                 f"{_told(self.function)} is not a coroutine function; define it with 'async def' (a blocking call goes "
                 "through asyncio.to_thread), or use map_values"
             )
+        for counted in ("max_in_flight", "retries"):
+            object.__setattr__(self, counted, whole_number(getattr(self, counted), counted))
         if self.max_in_flight < 1:
             raise ValueError(f"max_in_flight is {self.max_in_flight!r}; at least one record must be in flight")
         if self.retries < 0:

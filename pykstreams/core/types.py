@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from numbers import Real
+from typing import Any, Final, Protocol, SupportsIndex, TypeAlias, TypeVar, cast
 
 from pykstreams.core.headers import Headers as Headers
 from pykstreams.core.record import ConsumerRecord, RecordContext
@@ -106,13 +109,36 @@ def duration_ms(value: Duration, what: str, *, negative: bool = False) -> int:
 
 
 def whole_number(value: object, what: str) -> int:
-    """Returns a number that counts something; ``TypeError`` for text, fractions and truth values.
+    """Returns a number that counts something, as an ``int``; ``TypeError`` for text, fractions and truth values.
 
     >>> whole_number(5, "num_partitions")
     5
     """
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{what} is {value!r}; expected a whole number")
+    if not isinstance(value, bool):
+        with suppress(TypeError):
+            return operator.index(cast("SupportsIndex", value))
+    raise TypeError(f"{what} is {value!r}; expected a whole number")
+
+
+def number(value: object, what: str) -> float:
+    """Returns a number that measures something, as a ``float``; ``TypeError`` for text and truth values.
+
+    >>> number(2, "factor")
+    2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{what} is {value!r}; expected a number")
+    return float(value)
+
+
+def flag(value: object, what: str) -> bool:
+    """Returns what is on or off; ``TypeError`` for anything that is only taken for a truth value, such as text.
+
+    >>> flag(False, "caching")
+    False
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{what} is {value!r}; expected True or False")
     return value
 
 

@@ -16,7 +16,15 @@ from typing_extensions import TypeVar
 
 from pykstreams.core.names import valid_name
 from pykstreams.core.processor import PunctuationType
-from pykstreams.core.types import Duration, StreamPartitioner, TimestampExtractor, Untold, duration_ms, whole_number
+from pykstreams.core.types import (
+    Duration,
+    StreamPartitioner,
+    TimestampExtractor,
+    Untold,
+    duration_ms,
+    flag,
+    whole_number,
+)
 from pykstreams.dsl.serde_fields import SerdeField, key_serde_field, value_serde_field
 from pykstreams.dsl.user_calls import check_option
 from pykstreams.serdes.by_type import SerdeOrType
@@ -167,6 +175,7 @@ class StreamJoined(_NamedOptions, Generic[K, V, VO]):
         super().__post_init__()
         if self.store_name is not None:
             valid_name(self.store_name)
+        flag(self.logging, "logging")
         if self.idle is not None and duration_ms(self.idle, "idle") < 1:
             raise ValueError(f"idle is {self.idle!r}; it must be at least 1 ms")
 
@@ -219,8 +228,10 @@ class Repartitioned(_NamedOptions, Generic[K, V]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.num_partitions is not None and whole_number(self.num_partitions, "num_partitions") < 1:
-            raise ValueError(f"num_partitions is {self.num_partitions}; a topic has at least one partition")
+        if self.num_partitions is not None:
+            object.__setattr__(self, "num_partitions", whole_number(self.num_partitions, "num_partitions"))
+            if self.num_partitions < 1:
+                raise ValueError(f"num_partitions is {self.num_partitions}; a topic has at least one partition")
         check_option(self, "partitioner", _PARTITIONER)
 
 
@@ -251,6 +262,8 @@ class Materialized(Options, Generic[K, V]):
     time_to_live_by: PunctuationType = PunctuationType.STREAM_TIME
 
     def __post_init__(self) -> None:
+        flag(self.caching, "caching")
+        flag(self.logging, "logging")
         if self.time_to_live is not None and duration_ms(self.time_to_live, "time_to_live") < 1:
             raise ValueError(f"time_to_live is {self.time_to_live!r}; it must be at least 1 ms")
         if not isinstance(self.time_to_live_by, PunctuationType):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
+from pykstreams.core.types import flag
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.user_stores import StateStore, UserStore, check_name
 
@@ -74,6 +75,10 @@ class StoreBuilder(Generic[T_co]):
     logging: bool = True
     topic_config: Mapping[str, str] = field(default_factory=dict)
     changelog_retention_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        flag(self.caching, f"caching of store {self.name!r}")
+        flag(self.logging, f"logging of store {self.name!r}")
 
     @property
     def name(self) -> str:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pykstreams.core.types import Duration, duration_ms
+from pykstreams.core.types import Duration, duration_ms, flag, whole_number
 from pykstreams.serdes.by_type import SerdeOrType, given_serde
 from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS, Layout
 from pykstreams.state.interfaces.session_store import SessionStore, SessionStoreWithHeaders
@@ -113,9 +113,10 @@ class Stores:
     @staticmethod
     def lru_map(name: str, max_cache_size: int) -> KeyValueBytesStoreSupplier:
         """A store in memory that keeps only the rows read or written last."""
-        if max_cache_size < 0:
-            raise ValueError(f"max_cache_size of store {name!r} is {max_cache_size}; it must not be negative")
-        return LruMapSupplier(checked_name(name), max_cache_size)
+        size = whole_number(max_cache_size, f"max_cache_size of store {checked_name(name)!r}")
+        if size < 0:
+            raise ValueError(f"max_cache_size of store {name!r} is {size}; it must not be negative")
+        return LruMapSupplier(name, size)
 
     @staticmethod
     def key_value_store_builder(
@@ -280,6 +281,7 @@ class Stores:
     ) -> WindowBytesStoreSupplier:
         """A window store in memory; it is read from its changelog at each start."""
         lengths = window_lengths(checked_name(name), retention_period, window_size)
+        flag(retain_duplicates, f"retain_duplicates of store {name!r}")
         return InMemoryWindowSupplier(name, *lengths, retain_duplicates)
 
     @staticmethod
@@ -362,6 +364,7 @@ def _persistent_window(
     layout: Layout,
 ) -> WindowBytesStoreSupplier:
     lengths = window_lengths(checked_name(name), retention_period, window_size)
+    flag(retain_duplicates, f"retain_duplicates of store {name!r}")
     return PersistentWindowSupplier(name, *lengths, retain_duplicates, layout)
 
 

@@ -16,7 +16,7 @@ from typing import ClassVar
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import valid_name
 from pykstreams.core.processor import OperatorSupplier
-from pykstreams.core.types import Duration, duration_ms, whole_number
+from pykstreams.core.types import Duration, duration_ms, flag, whole_number
 from pykstreams.dsl.aggregations.idle_windows import idle_ms_of
 from pykstreams.dsl.options import Options, expected, unexpected
 from pykstreams.dsl.place import Place
@@ -56,9 +56,13 @@ class BufferConfig(Options):
     topic_config: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
-        for field, limit in (("max_records", self.max_records), ("max_bytes", self.max_bytes)):
-            if limit is not None and whole_number(limit, f"{field} of a BufferConfig") < 0:
-                raise ValueError(f"{field} of a BufferConfig is {limit}; it must not be negative")
+        for field in ("max_records", "max_bytes"):
+            if (given := getattr(self, field)) is not None:
+                limit = whole_number(given, f"{field} of a BufferConfig")
+                if limit < 0:
+                    raise ValueError(f"{field} of a BufferConfig is {limit}; it must not be negative")
+                object.__setattr__(self, field, limit)
+        flag(self.logging, "logging of a BufferConfig")
 
     @property
     def is_strict(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pykstreams.core.types import whole_number
 from pykstreams.state.encoding.layout import PLAIN, WITH_HEADERS, Layout
 from pykstreams.state.engines.durable import durable
 from pykstreams.state.engines.memory import LruEngine, MemoryEngine
@@ -34,9 +35,12 @@ class PersistentKeyValueSupplier(KeyValueBytesStoreSupplier):
     metrics_scope = "rocksdb"
 
     def __post_init__(self) -> None:
-        width = self.prefix_bytes
-        if width is not None and (not isinstance(width, int) or width < 1):
-            raise ValueError(f"prefix_bytes of store {self.name!r} is {width!r}; a prefix has at least one byte")
+        if self.prefix_bytes is None:
+            return
+        width = whole_number(self.prefix_bytes, f"prefix_bytes of store {self.name!r}")
+        if width < 1:
+            raise ValueError(f"prefix_bytes of store {self.name!r} is {width}; a prefix has at least one byte")
+        object.__setattr__(self, "prefix_bytes", width)
 
     def get(self) -> Engine:
         return durable(self.name, self.prefix_bytes)

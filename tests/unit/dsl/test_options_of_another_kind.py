@@ -29,6 +29,7 @@ from pykstreams import (
     TimeWindows,
     Topology,
 )
+from pykstreams.processors import MapValuesAsync
 
 SECOND = timedelta(seconds=1)
 TEXT: Any = Serdes.string()
@@ -43,6 +44,17 @@ def key(key: Any, value: Any) -> Any:
 
 def both(value: Any, other: Any) -> Any:
     return value
+
+
+async def later(value: Any) -> Any:
+    return value
+
+
+class Five:
+    """A whole number of another library, as NumPy has them."""
+
+    def __index__(self) -> int:
+        return 5
 
 
 class Script:
@@ -255,6 +267,86 @@ STEPS: dict[str, tuple[Step, Any, str]] = {
         True,
         "max_entries is True; expected a whole number",
     ),
+    "seed": (
+        lambda s, given: Retry(seed=given),
+        "5",
+        "seed is '5'; expected a whole number",
+    ),
+    "jitter": (
+        lambda s, given: Retry(jitter=given),
+        "0.5",
+        "jitter is '0.5'; expected a number",
+    ),
+    "factor": (
+        lambda s, given: Retry(factor=given),
+        True,
+        "factor is True; expected a number",
+    ),
+    "max_in_flight": (
+        lambda s, given: s.stream.map_values_async(later, max_in_flight=given),
+        "5",
+        "max_in_flight is '5'; expected a whole number",
+    ),
+    "max_in_flight of a look-up": (
+        lambda s, given: s.stream.lookup(later, both, key=key, max_in_flight=given),
+        2.5,
+        "max_in_flight is 2.5; expected a whole number",
+    ),
+    "retries": (
+        lambda s, given: s.stream.map_values_async(later, retries=given),
+        "5",
+        "retries is '5'; expected a whole number",
+    ),
+    "max_cache_size": (
+        lambda s, given: Stores.lru_map("kept", given),
+        "5",
+        "max_cache_size of store 'kept' is '5'; expected a whole number",
+    ),
+    "prefix_bytes": (
+        lambda s, given: Stores.persistent_key_value_store("kept", prefix_bytes=given),
+        "8",
+        "prefix_bytes of store 'kept' is '8'; expected a whole number",
+    ),
+    "caching": (
+        lambda s, given: Materialized(caching=given),
+        "no",
+        "caching is 'no'; expected True or False",
+    ),
+    "logging": (
+        lambda s, given: Materialized(logging=given),
+        None,
+        "logging is None; expected True or False",
+    ),
+    "logging of a join": (
+        lambda s, given: StreamJoined(logging=given),
+        "no",
+        "logging is 'no'; expected True or False",
+    ),
+    "logging of a buffer": (
+        lambda s, given: BufferConfig(logging=given),
+        "no",
+        "logging of a BufferConfig is 'no'; expected True or False",
+    ),
+    "caching of a store": (
+        lambda s, given: Stores.key_value_store_builder(Stores.in_memory_key_value_store("kept"), caching=given),
+        "no",
+        "caching of store 'kept' is 'no'; expected True or False",
+    ),
+    "logging of a store": (
+        lambda s, given: Stores.key_value_store_builder(Stores.in_memory_key_value_store("kept"), logging=given),
+        0,
+        "logging of store 'kept' is 0; expected True or False",
+    ),
+    "retain_duplicates": (
+        lambda s, given: Stores.persistent_window_store("kept", SECOND, SECOND, given),
+        "no",
+        "retain_duplicates of store 'kept' is 'no'; expected True or False",
+    ),
+    "retain_duplicates in memory": (
+        lambda s, given: Stores.in_memory_window_store("kept", SECOND, SECOND, given),
+        "no",
+        "retain_duplicates of store 'kept' is 'no'; expected True or False",
+    ),
     "max_records": (
         lambda s, given: BufferConfig(max_records=given),
         "5",
@@ -328,3 +420,25 @@ STEPS: dict[str, tuple[Step, Any, str]] = {
 def test_an_option_of_another_kind_is_refused_with_what_to_write(step: Step, given: Any, said: str) -> None:
     with pytest.raises(TypeError, match=f"^{re.escape(said.format(given=given))}$"):
         step(Script(), given)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        (lambda given: Repartitioned(num_partitions=given), "num_partitions"),
+        (lambda given: Retry(max_attempts=given), "max_attempts"),
+        (lambda given: Retry(max_waiting=given), "max_waiting"),
+        (lambda given: Retry(seed=given), "seed"),
+        (lambda given: LookupCache(given), "max_entries"),
+        (lambda given: BufferConfig(max_records=given), "max_records"),
+        (lambda given: BufferConfig(max_bytes=given), "max_bytes"),
+        (lambda given: MapValuesAsync(later, max_in_flight=given), "max_in_flight"),
+        (lambda given: MapValuesAsync(later, retries=given), "retries"),
+        (lambda given: Stores.lru_map("kept", given), "max_cache_size"),
+        (lambda given: Stores.persistent_key_value_store("kept", prefix_bytes=given), "prefix_bytes"),
+    ],
+)
+def test_whole_numbers_of_other_libraries_become_those_of_python(options: Callable[[Any], object], field: str) -> None:
+    number = getattr(options(Five()), field)
+
+    assert (type(number), number) == (int, 5)
