@@ -65,22 +65,27 @@ class BranchedKStream(Generic[K, V]):
 
     @calls(predicate="key, value")
     def branch(self, predicate: Predicate[K, V], branched: Branched[K, V] | str | None = None) -> BranchedKStream[K, V]:
-        """Adds a branch for the records for which ``predicate(key, value)`` holds and no earlier one did."""
+        """Adds a branch for the records for which ``predicate(key, value)`` holds and no earlier one did.
+
+        ``TopologyError`` where there is a default branch already.
+        """
+        self._refuse_after_default("call branch before it")
         self._add(predicate, branched, len(self._predicates) + 1)
         return self
 
     def default_branch(self, branched: Branched[K, V] | str | None = None) -> dict[str, KStream[K, V]]:
         """Adds a branch for all other records, and returns the branches by name; there is one (``TopologyError``)."""
-        if None in self._predicates:
-            raise TopologyError(
-                f"{self._prefix} has a default branch already, to which all other records go; call default_branch once"
-            )
+        self._refuse_after_default("call default_branch once")
         self._add(None, branched, 0)
         return self._branches
 
     def no_default_branch(self) -> dict[str, KStream[K, V]]:
         """Drops all other records, and returns the branches by name."""
         return self._branches
+
+    def _refuse_after_default(self, cure: str) -> None:
+        if None in self._predicates:
+            raise TopologyError(f"{self._prefix} has a default branch already, to which all other records go; {cure}")
 
     def _operator(self) -> Branch[K, V]:
         return Branch(tuple(self._predicates), tuple(self._names))
@@ -101,8 +106,11 @@ class BranchedKStream(Generic[K, V]):
             options.consumer(stream)
             return
         result = stream if options.function is None else options.function(stream)
-        if result is not None:
-            self._branches[name] = result
+        if result is None:
+            return
+        if not isinstance(result, type(stream)):
+            raise TypeError(f"function of branch {name!r} returned {result!r}; expected a KStream, or None")
+        self._branches[name] = result
 
 
 class _Branches(dict[str, "KStream[K, V]"], Generic[K, V]):

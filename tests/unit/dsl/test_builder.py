@@ -329,3 +329,35 @@ def test_a_stream_that_is_split_has_one_default_branch(names: tuple[str | None, 
 
     with pytest.raises(TopologyError, match=r"s- has a default branch already, to which all other records go"):
         split.default_branch(names[1])
+
+
+def test_no_branch_is_added_behind_the_default_branch() -> None:
+    stream: KStream[Any, Any] = StreamsBuilder().stream("in")
+    split = stream.split(name="s-")
+    split.default_branch("rest")
+
+    with pytest.raises(TopologyError, match=r"s- has a default branch already, .*; call branch before it$"):
+        split.branch(lambda key, value: True, "late")
+
+
+def test_a_branch_whose_function_returns_none_is_not_among_the_branches() -> None:
+    stream: KStream[Any, Any] = StreamsBuilder().stream("in")
+
+    branches = stream.split(name="s-").branch(lambda key, value: True, Branched("a", function=to_out)).default_branch()
+
+    assert list(branches) == ["s-0"]
+
+
+def to_out(stream: KStream[Any, Any]) -> None:
+    stream.to("out")
+
+
+def returning_text(stream: KStream[Any, Any]) -> Any:
+    return "text"
+
+
+def test_a_branch_whose_function_returns_no_stream_is_refused() -> None:
+    stream: KStream[Any, Any] = StreamsBuilder().stream("in")
+
+    with pytest.raises(TypeError, match=r"^function of branch 's-a' returned 'text'; expected a KStream, or None$"):
+        stream.split(name="s-").branch(lambda key, value: True, Branched("a", function=returning_text))
