@@ -14,7 +14,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Duration, Forward, KeyValueMapper, duration_ms, whole_number
@@ -27,6 +27,9 @@ V = TypeVar("V")
 VR = TypeVar("VR")
 Q = TypeVar("Q")
 A = TypeVar("A")
+
+_Place: TypeAlias = tuple[type[Q], Q]
+"""A key with its class, since ``1``, ``True`` and ``1.0`` are equal, and their answers may not be."""
 
 _NOTHING: Final = object()
 
@@ -66,38 +69,39 @@ class Answers(Generic[Q, A]):
         self._ttl_ms = None if cache is None or cache.ttl is None else duration_ms(cache.ttl, "ttl")
         missing = None if cache is None else cache.missing_ttl
         self._missing_ttl_ms = None if missing is None else duration_ms(missing, "missing_ttl")
-        self._found: dict[Q, tuple[A | None, int | None]] = {}
-        self._questions: dict[Q, _Question[A]] = {}
+        self._found: dict[_Place[Q], tuple[A | None, int | None]] = {}
+        self._questions: dict[_Place[Q], _Question[A]] = {}
 
     async def get(self, wanted: Q, now_ms: Callable[[], int]) -> A | None:
         """The answer that is remembered, or that of the question which is under way, or of a new one."""
-        known = self._found.pop(wanted, None)
+        place = type(wanted), wanted
+        known = self._found.pop(place, None)
         if known is not None and (known[1] is None or now_ms() < known[1]):
-            self._found[wanted] = known  # the last one is that which was used last
+            self._found[place] = known  # the last one is that which was used last
             return known[0]
-        question = self._questions.get(wanted)
+        question = self._questions.get(place)
         if question is None:
-            question = self._questions[wanted] = _Question(asyncio.ensure_future(self._ask(wanted, now_ms)))
-            question.task.add_done_callback(partial(self._forget, wanted, question))
+            question = self._questions[place] = _Question(asyncio.ensure_future(self._ask(place, now_ms)))
+            question.task.add_done_callback(partial(self._forget, place, question))
         question.waiting += 1
         try:
             answer, error = await asyncio.shield(question.task)
         finally:
             question.waiting -= 1
             if question.waiting == 0 and not question.task.done():
-                self._forget(wanted, question)
+                self._forget(place, question)
                 question.task.cancel()  # nobody wants to know any more
                 await asyncio.wait([question.task])
         if error is not None:
             raise error
         return answer
 
-    async def _ask(self, wanted: Q, now_ms: Callable[[], int]) -> tuple[A | None, BaseException | None]:
+    async def _ask(self, place: _Place[Q], now_ms: Callable[[], int]) -> tuple[A | None, BaseException | None]:
         """Returns the answer, or the error: one that is raised here might end the loop."""
         limit = asyncio.timeout(None if self._timeout_ms is None else self._timeout_ms / 1000)
         try:
             async with limit:
-                answer = await self._function(wanted)
+                answer = await self._function(place[1])
         except asyncio.CancelledError:
             raise
         except TimeoutError as error:
@@ -108,14 +112,14 @@ class Answers(Generic[Q, A]):
             return None, late
         except BaseException as error:
             return None, error
-        self._remember(wanted, answer, now_ms())
+        self._remember(place, answer, now_ms())
         return answer, None
 
-    def _forget(self, wanted: Q, question: _Question[A], _: object = None) -> None:
-        if self._questions.get(wanted) is question:
-            del self._questions[wanted]
+    def _forget(self, place: _Place[Q], question: _Question[A], _: object = None) -> None:
+        if self._questions.get(place) is question:
+            del self._questions[place]
 
-    def _remember(self, wanted: Q, answer: A | None, now_ms: int) -> None:
+    def _remember(self, place: _Place[Q], answer: A | None, now_ms: int) -> None:
         ttl_ms = self._ttl_ms
         if answer is None:
             if self._missing_ttl_ms is None:
@@ -125,7 +129,7 @@ class Answers(Generic[Q, A]):
             return
         while len(self._found) >= self._max_entries:
             del self._found[next(iter(self._found))]
-        self._found[wanted] = answer, None if ttl_ms is None else now_ms + ttl_ms
+        self._found[place] = answer, None if ttl_ms is None else now_ms + ttl_ms
 
 
 @dataclass(slots=True)

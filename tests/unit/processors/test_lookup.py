@@ -92,6 +92,21 @@ def test_equal_keys_at_the_same_time_are_asked_for_once(make_bench: Any) -> None
     assert (sorted(gates.called), bench.values()) == (["a", "b"], ["a1=Ada", "a2=Ada", "b1=Bob"])
 
 
+def test_equal_keys_of_two_types_are_two_questions(make_bench: Any) -> None:
+    numbers: dict[str, object] = {"i": 1, "t": True, "f": 1.0}
+    asked: list[object] = []
+
+    async def name_of(number: object) -> str:
+        asked.append(number)
+        return repr(number)
+
+    bench = make_bench(name_of, key=lambda key, value: numbers[value[0]], cache=LookupCache())
+
+    assert look_up(bench, "i1", "t1", "f1") == ["i1=1", "t1=True", "f1=1.0"]
+    assert look_up(bench, "f2", "t2", "i2") == ["f2=1.0", "t2=True", "i2=1"]
+    assert list(map(repr, asked)) == ["1", "True", "1.0"]
+
+
 def test_without_a_cache_later_records_ask_again(make_bench: Any) -> None:
     directory = Directory(a="Ada")
     bench = make_bench(directory)
