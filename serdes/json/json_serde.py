@@ -26,7 +26,10 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
 
     NaN and infinite numbers, which JSON does not have, are written as ``null`` (of a pydantic model, as its
     ``ser_json_inf_nan`` says), and a field of ``float`` refuses that when it is read: to look for them would make
-    writing much slower. Give ``dumps`` to write or refuse them otherwise.
+    writing much slower. Give ``dumps`` to write or refuse them otherwise. Whole numbers beyond 64 bits are refused when
+    they are written; read, they are floats, which a field of ``int`` refuses. The libraries of pydantic models and
+    msgspec structs take them. The offset of a time zone is written in minutes: the seconds that some had before they
+    were standard times (and that ``pytz`` gives to a ``tzinfo=``) are lost, and the moment with them.
 
     The JSON text ``null`` is read as ``None`` with every type, as Jackson does, but by one that takes ``null`` itself.
     Keys are compared by their bytes, so the fields of a JSON key must always come in the same order.

@@ -96,6 +96,19 @@ class Struct(msgspec.Struct):
     name: str = ""
 
 
+class LargeModel(pydantic.BaseModel):
+    number: int
+
+
+class LargeStruct(msgspec.Struct):
+    number: int
+
+
+@dataclass
+class Whole:
+    number: int
+
+
 @dataclass
 class Hidden:
     _secret: int
@@ -504,3 +517,30 @@ def test_times_beside_a_time_with_a_zone_are_written_as_before() -> None:
         assert JsonSerde(Opening).serialize("t", Opening(time(9, 30, 1, 7, UTC), since)) == alone.replace(
             b"09:30:01.000007", b"09:30:01.000007+00:00"
         )
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64 - 1, -(2**63)])
+def test_whole_numbers_of_64_bits_come_back(number: int) -> None:
+    for serde_of in (JsonSerde, JsonKeySerde):
+        serde: Any = serde_of(Whole)
+
+        assert serde.deserialize("t", serde.serialize("t", Whole(number))) == Whole(number)
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1])
+def test_whole_numbers_beyond_64_bits_are_refused(number: int) -> None:
+    for serde_of in (JsonSerde, JsonKeySerde):
+        serde: Any = serde_of(Whole)
+
+        with pytest.raises(SerdeError, match="Integer exceeds 64-bit range"):
+            serde.serialize("t", Whole(number))
+    with pytest.raises(SerdeError, match="number: expected int, got"):
+        JsonSerde(Whole).deserialize("t", b'{"number":%d}' % number)
+
+
+def test_whole_numbers_beyond_64_bits_come_back_in_models() -> None:
+    for type_ in (LargeModel, LargeStruct):
+        serde: Any = JsonSerde(type_)
+        value = type_(number=2**70)
+
+        assert serde.deserialize("t", serde.serialize("t", value)) == value
