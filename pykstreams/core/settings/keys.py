@@ -43,7 +43,9 @@ TOPIC_PREFIX: Final = "topic."
 CLIENT_TAG_PREFIX: Final = "client.tag."
 APP_PREFIX: Final = "app."
 
-SERDE: Final = Component("a serde", ("serializer", "deserializer"), factory=True)
+SERDE: Final = Component(
+    "a serde (that of a type is Serdes.for_type(...))", ("serializer", "deserializer"), factory=True
+)
 _HANDLERS = (DeserializationExceptionHandler, ProcessingExceptionHandler, ProductionExceptionHandler)
 _DESERIALIZATION_HANDLER = Component(
     "a deserialization exception handler",

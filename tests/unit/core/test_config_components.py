@@ -130,7 +130,8 @@ def test_a_component_that_is_not_set_is_none() -> None:
         ),
         (
             "string:digits",
-            "setting 'default.key.serde' is 'string:digits', which gives '0123456789'; expected a serde",
+            "setting 'default.key.serde' is 'string:digits', which gives '0123456789'; expected a serde "
+            "(that of a type is Serdes.for_type(...))",
         ),
     ],
 )

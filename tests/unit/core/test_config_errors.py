@@ -116,8 +116,8 @@ OWN = "(settings of your own go under 'app.')"
         ({"state.dir": ""}, "setting 'state.dir' has the value ''; expected the path of a folder"),
         (
             {"default.key.serde": "StringSerde"},
-            "setting 'default.key.serde' has the value 'StringSerde'; expected a serde: a class, an object, a function "
-            "or 'module:attribute'",
+            "setting 'default.key.serde' has the value 'StringSerde'; expected a serde (that of a type is "
+            "Serdes.for_type(...)): a class, an object, a function or 'module:attribute'",
         ),
         (
             {"production.exception.handler": len},
