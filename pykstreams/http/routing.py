@@ -137,9 +137,10 @@ class Routing:
     ) -> None:
         """Reads the one row of a key that a task of this process has, without waiting for the batch of that task.
 
-        Calls ``answered`` or ``failed``, here or in the worker's thread, or ``otherwise`` where only ``answer`` does;
-        ``then`` after some that were called in the worker's thread. A worker that is asked all the time pays for each
-        of these calls with records (decision 0048): so all that is the same for each key of a store is decided once.
+        Calls ``answered``, and ``failed`` with what that or the reading raises, here or in the worker's thread, or
+        ``otherwise`` where only ``answer`` answers; ``then`` after some that were called in the worker's thread. A
+        worker that is asked all the time pays for each of these calls with records (decision 0048): so all that is the
+        same for each key of a store is decided once.
         """
         name = question.store.name
         if name not in self._finders:
@@ -151,17 +152,15 @@ class Routing:
         partition, role, local = held.partition, held.role.value, held.store
 
         def read() -> None:
-            try:
+            try:  # around all of it: an error in the worker's thread would end the worker
                 view = local.view()
                 row = question.shown(view)
-                position = view.position
+                answered(row, Source(partition, self._me, role, offsets_of(view.position)))
             except Exception as error:
                 if may_pass(error):
                     otherwise()
                 else:
                     failed(error)
-            else:
-                answered(row, Source(partition, self._me, role, offsets_of(position)))
 
         local.soon(read, then)
 

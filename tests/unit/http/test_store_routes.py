@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,12 +27,13 @@ from pykstreams import (
 )
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.types import END_OF_TIME, Decoder, Encoder
+from pykstreams.http.exchange import HttpRequest
 from pykstreams.serdes import SchemaRegistryAvroSerde
 from pykstreams.serdes.base import CompiledSerde
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.registry.schema_registry import registry_client
-from tests.unit.http.served_application import Client, client_of
+from tests.unit.http.served_application import Client, Reply, client_of
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
 TEXT, NUMBER = Serdes.string(), Serdes.long()
@@ -376,6 +378,30 @@ def test_a_value_is_that_of_the_position_beside_it(make: Make, monkeypatch: pyte
 
     assert (answer["value"], answer["from"]["position"]) == ("old", {TOPIC: {"0": 0}})
     assert turns == 1
+
+
+@pytest.mark.parametrize(("key", "status"), [("tea", 200), ("coffee", 404)])
+def test_a_key_is_answered_by_the_worker_when_it_leaves_its_batch_whatever_the_answer_is(
+    make: Make, key: str, status: int
+) -> None:
+    application = make(table())
+    application.feed(("tea", "green", 0))
+    client, reply = client_of(application), Reply()
+    path = f"/stores/prices/keys/{key}"
+
+    with application.by_partition[0].gate:
+        asking = threading.Thread(
+            target=client.app.answers.begin, args=[HttpRequest(path, path, "", ""), reply, lambda: None]
+        )
+        asking.start()
+        asking.join()
+        before = reply.answer
+    application.feed(("tea", "black", 1))
+
+    assert before is None
+    assert reply.answer is not None
+    assert reply.answer.status == status
+    assert client.get("/stores/prices/keys/tea").json["value"] == "black"
 
 
 def test_a_bound_that_is_not_reached_is_a_problem_that_passes(prices: Client) -> None:
