@@ -70,6 +70,8 @@ _FOREIGN: Mapping[str, str] = {
     "group.remote.assignor": "tasks are shared by the application; remove the setting",
     "transactional.id": "transactional ids are made by the worker; remove the setting",
 }
+_OF_MEMBERS = ("group.instance.id", "session.timeout.ms", "heartbeat.interval.ms", "max.poll.interval.ms")
+"""Of members of a group: librdkafka compares them with each other also where a consumer is none."""
 _MAX_IN_FLIGHT = "max.in.flight.requests.per.connection"
 _MAX_IN_FLIGHT_EOS = 5
 
@@ -97,7 +99,8 @@ def client_settings(
     if kind.scope is Scope.CONSUMER:
         client["group.id"] = group_id
         if kind is not ClientKind.MAIN_CONSUMER:
-            client.pop("group.instance.id", None)
+            for name in _OF_MEMBERS:
+                client.pop(name, None)
             client["auto.offset.reset"] = "error"
         elif client["auto.offset.reset"] == "none":  # Java's word for it
             client["auto.offset.reset"] = "error"

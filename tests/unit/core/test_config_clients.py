@@ -175,6 +175,15 @@ def test_restore_and_global_consumers_start_where_they_are_told_only() -> None:
         assert "group.instance.id" not in client
 
 
+def test_consumers_that_are_no_members_are_not_told_how_long_a_member_may_take() -> None:
+    """librdkafka refuses a client whose max.poll.interval.ms is below its session.timeout.ms, 45 s by default."""
+    main, *others = all_clients(make_config(max_poll_interval_ms=8000))[:3]
+
+    assert main["max.poll.interval.ms"] == 8000
+    for client in (main, *others):
+        confluent_kafka.Consumer({**client, "log_level": 0}).close()
+
+
 def test_the_instance_id_is_unique_per_thread() -> None:
     assert main_consumer(make_config(consumer_group_instance_id="one"))["group.instance.id"] == "one-1"
 
