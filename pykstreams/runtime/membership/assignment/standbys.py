@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.membership.assignment.client_queue import ClientQueue
@@ -17,6 +17,9 @@ from pykstreams.runtime.membership.process_id import ProcessId
 log = logging.getLogger(__name__)
 
 Tag = tuple[str, str]
+
+_SHOWN: Final = 10
+"""How many tasks a warning names."""
 
 
 class StandbyPlacement(Protocol):
@@ -46,8 +49,8 @@ class LeastLoaded:
     def place(self, shares: Shares, stateful: Iterable[TaskId], replicas: int) -> None:
         queue = _client_queue(shares)
         queue.offer(*shares)
-        for task in stateful:
-            _place_on_least_loaded(shares, queue, task, replicas, replicas)
+        missing = {task: _place_on_least_loaded(shares, queue, task, replicas) for task in stateful}
+        warn_of_missing(missing, replicas)
 
     def may_move(self, source: Share, target: Share) -> bool:
         return True
@@ -85,8 +88,8 @@ class TagAware:
         if any(missing.values()):
             queue.offer(*shares)
             for task in in_map_order(missing):
-                if missing[task]:
-                    _place_on_least_loaded(shares, queue, task, missing[task], replicas)
+                missing[task] = _place_on_least_loaded(shares, queue, task, missing[task])
+            warn_of_missing(missing, replicas)
 
     def may_move(self, source: Share, target: Share) -> bool:
         return all(target.client.tags.get(key) == value for key, value in source.client.tags.items())
@@ -157,17 +160,27 @@ def _client_queue(shares: Shares) -> ClientQueue:
     return ClientQueue(lambda client, task: not shares[client].has(task), lambda client: shares[client].load)
 
 
-def _place_on_least_loaded(shares: Shares, queue: ClientQueue, task: TaskId, missing: int, replicas: int) -> None:
+def _place_on_least_loaded(shares: Shares, queue: ClientQueue, task: TaskId, missing: int) -> int:
+    """Places the missing standby tasks of a task; returns how many of them have no client."""
     for left in range(missing, 0, -1):
         client = queue.take(task)
         if client is None:
-            log.warning(
-                "task %s has %d of %d standby tasks: there are no more instances. Start more of them, or lower "
-                "num.standby.replicas",
-                task,
-                replicas - left,
-                replicas,
-            )
-            return
+            return left
         shares[client].add_standby(task)
         queue.offer(client)
+    return 0
+
+
+def warn_of_missing(missing: Mapping[TaskId, int], replicas: int) -> None:
+    """Warns of tasks that lack standby tasks for want of clients, in one line for all."""
+    lacking = sorted(task for task, number in missing.items() if number)
+    if lacking:
+        more = "" if len(lacking) <= _SHOWN else f" and {len(lacking) - _SHOWN} more"
+        log.warning(
+            "standby tasks are missing of %d tasks (%s%s), which are to have %d each: there are no more instances. "
+            "Start more of them, or lower num.standby.replicas",
+            len(lacking),
+            ", ".join(map(str, lacking[:_SHOWN])),
+            more,
+            replicas,
+        )

@@ -5,7 +5,6 @@ Kafka Streams falls back to it for one rebalance where lags are not known, becau
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
@@ -20,9 +19,8 @@ from pykstreams.runtime.membership.assignment.java_sets import (
     in_map_order,
 )
 from pykstreams.runtime.membership.assignment.shares import Share, Shares
+from pykstreams.runtime.membership.assignment.standbys import warn_of_missing
 from pykstreams.runtime.membership.process_id import ProcessId
-
-log = logging.getLogger(__name__)
 
 DEFAULT_STICKY_TRAFFIC_COST: Final = 1
 DEFAULT_STICKY_NON_OVERLAP_COST: Final = 10
@@ -86,21 +84,17 @@ class StickyPlacement:
 
     def place_standby(self, stateful: Iterable[TaskId]) -> None:
         """Places the standby tasks of each of these tasks, on clients that had it, or have least to do."""
+        missing: dict[TaskId, int] = {}
         for task in stateful if self._replicas else ():
             for placed in range(self._replicas):
                 free = clients_in_hash_order(each for each in self._clients if not self.shares[each].has(task))
                 if not free:
-                    log.warning(
-                        "task %s has %d of %d standby tasks: there are no more instances. Start more of them, or lower "
-                        "num.standby.replicas",
-                        task,
-                        placed,
-                        self._replicas,
-                    )
+                    missing[task] = self._replicas - placed
                     break
                 share = self._best(task, free)
                 self._note_pairs(task, share)
                 share.add_standby(task)
+        warn_of_missing(missing, self._replicas)
 
     def _place(self, task: TaskId, share: Share) -> None:
         self._note_pairs(task, share)

@@ -120,7 +120,15 @@ def test_too_few_clients_for_all_standby_tasks_are_a_warning(caplog: pytest.LogC
     lags = {TASKS[0].id: 0}
     configs = AssignmentConfigs(num_standby_replicas=2)
     assign_high_availability(Group((client(A, lags), client(B, lags)), TASKS[:1], configs))
-    assert "task 0_0 has 1 of 2 standby tasks" in caplog.text
+    assert "standby tasks are missing of 1 tasks (0_0), which are to have 2 each" in caplog.text
+
+
+def test_tasks_without_standby_tasks_are_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    configs = AssignmentConfigs(num_standby_replicas=1)
+    tasks = tuple(task(0, number) for number in range(12))
+    assign_high_availability(Group((client(A, {one.id: 0 for one in tasks}),), tasks, configs))
+    [warning] = [message for message in caplog.messages if "standby" in message]
+    assert "of 12 tasks (0_0, 0_1, 0_2, 0_3, 0_4, 0_5, 0_6, 0_7, 0_8, 0_9 and 2 more)" in warning
 
 
 @pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])
