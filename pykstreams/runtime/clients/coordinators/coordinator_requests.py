@@ -339,7 +339,8 @@ class _Connections:
     """The connections of one member, driven by the thread that asks."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        self._net = NetworkSelector(client_id=settings["client_id"])
+        # 0: no warning of steps that took 0.1 s, which says no more than that the machine is busy
+        self._net = NetworkSelector(client_id=settings["client_id"], slow_task_threshold_secs=0)
         # for requests of the manager itself, such as the one after a bootstrap, which heed no other limit
         self._manager = _Manager(self._net, **{**settings, "request_timeout_ms": _BOOTSTRAP_S * 1000})
         self._coordinator: Any = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 from collections.abc import Iterator
 from threading import Event, Thread
@@ -10,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 from confluent_kafka import KafkaError
+from kafka.net import selector
 from kafka.net.inet import KafkaNetSocket
 from kafka.protocol.consumer import HeartbeatRequest
 
@@ -82,6 +84,18 @@ def test_a_connection_that_is_refused_leaves_no_socket_open(monkeypatch: pytest.
 
     assert sockets
     assert [one for one in sockets if one.fileno() != -1] == []
+
+
+def test_a_busy_machine_is_no_warning(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    ticks = itertools.count()
+    monkeypatch.setattr(selector, "time", SimpleNamespace(monotonic=lambda: next(ticks) * 0.2))
+    coordinator = connected("127.0.0.1:1", timeout_s=0.3)
+    with pytest.raises(GroupError):
+        coordinator.heartbeat(MemberOf(1, "me"))
+    coordinator.close()
+
+    assert next(ticks) > 10
+    assert [one for one in caplog.messages if "event loop" in one] == []
 
 
 def greet_only(door: socket.socket, broker: str) -> None:
