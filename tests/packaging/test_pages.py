@@ -23,7 +23,6 @@ RUN = ["tests/docs/test_code.py", "tests/docs/test_types.py", "tests/integration
 
 
 @pytest.mark.nightly
-@pytest.mark.kafka
 @pytest.mark.timeout(1800)
 def test_pages_hold_with_the_wheel_alone(released: Released, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
