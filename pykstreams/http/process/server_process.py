@@ -141,6 +141,7 @@ async def _start(listening: socket.socket, worker: socket.socket) -> Process:
         *map(str, descriptors),
         pass_fds=descriptors,
         stdin=DEVNULL,
+        process_group=0,  # so Ctrl-C, which is for the worker, does not come while it still imports
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))},
     )
 

@@ -194,6 +194,13 @@ def test_signals_to_the_group_of_a_terminal_do_not_end_it(serve: Serve) -> None:
     assert get(port, "/health/live").status == 200
 
 
+def test_ctrl_c_in_the_terminal_of_the_worker_does_not_come_to_it_while_it_still_imports(serve: Serve) -> None:
+    server = serve()
+    started(server)
+
+    assert os.getpgid(process_of(server)) != os.getpgid(0)
+
+
 def test_files_that_serve_no_tls_are_refused_when_it_starts(serve: Serve, tmp_path: Path) -> None:
     (tmp_path / "empty.pem").write_text("")
     files = {"certificate": str(tmp_path / "empty.pem"), "key": str(tmp_path / "empty.pem")}
