@@ -89,6 +89,7 @@ class Reset:
             unread_topics(self._plan, existing),
             folder,
             tasks,
+            looked_in=None if keep_state or folder is not None else str(self._state.path),
         )
 
     def carry_out(self, plan: ResetPlan, members: Collection[GroupMember] = ()) -> None:
@@ -110,6 +111,7 @@ class LocalState:
 
     def __init__(self, config: StreamsConfig, clock: Clock) -> None:
         self._directory = StateDirectory.of(config, clock=clock)
+        self.path = self._directory.path
 
     def found(self) -> tuple[str | None, tuple[str, ...]]:
         """The folder, if there is state in it, and the tasks whose state that is."""

@@ -124,6 +124,22 @@ def test_plan_tells_offsets_topics_and_state_and_what_is_left_alone(tmp_path: Pa
     ]
 
 
+def test_state_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """Or a state directory that was mistyped would leave state to a start that cannot use it."""
+    work = reset(tmp_path / "nope", whole_cluster(), FakeGroup())
+    folder = tmp_path / "nope" / "pykstreams" / "shop"
+    planned = work.plan(Earliest())
+    work.carry_out(planned)
+
+    assert not any("local state" in line for line in planned.lines())
+    assert list(planned.notes())[-1] == (
+        f"no local state in {folder}: where workers have run on another machine or with another state directory, "
+        "delete it there, by --to-current with their --state-dir, before they start"
+    )
+    assert not any("local state" in line for line in work.plan(Earliest(), keep_state=True).notes())
+    assert not folder.exists()
+
+
 def test_planning_changes_nothing(tmp_path: Path) -> None:
     directory, cluster, group = some_state(tmp_path), whole_cluster(), FakeGroup()
     reset(tmp_path, cluster, group).plan(Earliest())
