@@ -79,6 +79,7 @@ def shop() -> TopologyPlan:
             source("D", "shop-x-repartition"),
             repartition=[("shop-x-repartition", None)],
             changelogs={"counts": COUNTS},
+            stores={"counts": object()},
         ),
     )
 
@@ -138,6 +139,13 @@ def test_state_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
     )
     assert not any("local state" in line for line in work.plan(Earliest(), keep_state=True).notes())
     assert not folder.exists()
+
+
+def test_nothing_is_said_of_local_state_that_a_topology_never_has(tmp_path: Path) -> None:
+    without = plan(part(0, source("A", "orders"), sink("B", "bills")))
+    work = Reset(without, config(tmp_path), client=whole_cluster(), group=FakeGroup(), clock=SystemClock())
+
+    assert not any("no local state" in line for line in work.plan(Earliest()).notes())
 
 
 def test_planning_changes_nothing(tmp_path: Path) -> None:
