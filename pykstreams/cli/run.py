@@ -225,7 +225,7 @@ def run(
         stop_with_supervisor(sys.stdin.fileno())
     settings = {
         "application.id": application_id,
-        "bootstrap.servers": "127.0.0.1:0" if embedded else bootstrap_servers,
+        "bootstrap.servers": "127.0.0.1:1" if embedded else bootstrap_servers,
         "state.dir": state_dir,
     }
     with told_to(reloaded, topology):
