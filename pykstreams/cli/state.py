@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from pykstreams.cli.exit_codes import ExitCode
 from pykstreams.cli.live.stores import LiveStores, export_live, live_options, show, told
@@ -20,6 +19,7 @@ from pykstreams.cli.options import (
     SETTINGS_HELP,
     combined_config,
     format_option,
+    given_options,
     need_application_id,
     settings_options,
     state_dir_option,
@@ -294,25 +294,14 @@ def export(
 
 def _refuse_for_url(*names: str) -> None:
     """Raises a usage error where an option was given that only reading folders or topics heeds."""
-    if given := _given(names):
+    if given := given_options(names):
         raise click.UsageError(f"{given} for reading folders or topics, which --url does not; leave one of them out")
 
 
 def _refuse_without_url() -> None:
     """Raises a usage error where an option was given that only asking a running application heeds."""
-    if given := _given(_OF_URLS):
+    if given := given_options(_OF_URLS):
         raise click.UsageError(f"{given} for asking a running application; name it with --url http://HOST:PORT")
-
-
-def _given(names: Collection[str]) -> str:
-    """The options of the command that were given, of those that are named, as the beginning of a sentence."""
-    context = click.get_current_context()
-    given = [
-        option.opts[0]
-        for option in context.command.params
-        if option.name in names and context.get_parameter_source(option.name) is not ParameterSource.DEFAULT
-    ]
-    return f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'}" if given else ""
 
 
 def _words(words: tuple[str, ...], names: str) -> tuple[str, ...]:
