@@ -242,7 +242,7 @@ FAULTS = [
         "name was misspelt",
         lambda c: c.topics.update(bill=c.topics.pop("bills")),
         check="topics",
-        cure="did you mean 'bill'?",
+        cure="did you mean 'bill'? Correct the name, or create it:\n    kafka-topics.sh",
     ),
     Fault(
         "joined topics differ",
