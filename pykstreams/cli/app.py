@@ -73,6 +73,7 @@ _EPILOG = """Exit codes:
     4  a record could not be processed, or the brokers refuse it
     5  the state of a task is used by another process
     6  nothing is there for the key of 'state get'
+    7  whether something is there for it is not known: the changelog may have more
 """
 
 

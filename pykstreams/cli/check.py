@@ -42,7 +42,7 @@ def check(
     """Find what is wrong before the start: topics, partition counts, serdes, subjects, rights, brokers, clock, keys,
     disk.
 
-    Nothing is created or changed. Without brokers only the script and this machine are checked. The exit code is 2
+    Nothing is changed. Without brokers only the script and this machine are checked. The exit code is 2
     when there are errors, and 0 when there are warnings only.
 
     \b

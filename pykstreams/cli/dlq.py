@@ -176,12 +176,18 @@ def show(
 @dlq.command(epilog=_EPILOG)
 @click.argument("letters", metavar="TOPIC")
 @click.option("--to", metavar="TOPIC", help="Where to send them. Default: where each was read.")
-@click.option(
-    "--dry-run/--execute", default=True, help="Only say what would be sent, which is the default; or send it."
-)
+@click.option("--dry-run", is_flag=True, help="Only say what would be sent, which is the default.")
+@click.option("--execute", is_flag=True, help="Send it.")
 @click.option("--group", metavar="ID", help="The group that knows what was replayed. Default: TOPIC-replay.")
 @_common
-def replay(letters: str, to: str | None, dry_run: bool, group: str | None, **options: Unpack[CommonOptions]) -> None:
+def replay(
+    letters: str,
+    to: str | None,
+    dry_run: bool,
+    execute: bool,
+    group: str | None,
+    **options: Unpack[CommonOptions],
+) -> None:
     """Send letters to the topics that their records were read from, without the headers of their errors.
 
     Key, value, timestamp and the record's own headers stay; one more, __streams.replays, counts. What was sent is not
@@ -193,6 +199,8 @@ def replay(letters: str, to: str | None, dry_run: bool, group: str | None, **opt
     """
     from pykstreams.runtime.dead_letters.replay import Letters, Replay
 
+    if dry_run and execute:
+        raise click.UsageError("--dry-run and --execute contradict each other; give one of them")
     if to == letters:
         raise click.BadParameter(
             f"{to!r} is the topic of the letters themselves, which would lose their errors; name another one, or leave "
@@ -207,16 +215,16 @@ def replay(letters: str, to: str | None, dry_run: bool, group: str | None, **opt
 
     run = Replay(Letters.of(given.config, letters), given.selection, to, tell)
     try:
-        if dry_run:
-            run.look()
-        else:
+        if execute:
             run.send()
+        else:
+            run.look()
     finally:
         for (exception, target), count in sorted(counts.items(), key=str):
-            _tell(exception, target, count, dry_run=dry_run)
+            _tell(exception, target, count, dry_run=not execute)
     if not counts:
         click.echo(f"{letters}: nothing to replay", err=True)
-    elif dry_run and any(target is not None for _, target in counts):
+    elif not execute and any(target is not None for _, target in counts):
         click.echo("nothing was sent; --execute sends", err=True)
 
 

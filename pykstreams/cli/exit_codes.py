@@ -34,6 +34,7 @@ class ExitCode(IntEnum):
     PROCESSING = 4
     LOCKED = 5
     NOTHING_THERE = 6
+    NOT_KNOWN = 7
 
 
 _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
@@ -84,6 +85,17 @@ def settings_options(command: F) -> F:
     ):
         command = option(command)
     return command
+
+
+def given_options(names: Collection[str]) -> str:
+    """The options of the command that were given, of those that are named, as the beginning of a sentence."""
+    context = click.get_current_context()
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name in names and context.get_parameter_source(option.name) is not ParameterSource.DEFAULT
+    ]
+    return f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'}" if given else ""
 
 
 def need_application_id(config: StreamsConfig) -> None:

@@ -53,6 +53,11 @@ class Bootstraps:
             raise click.UsageError(
                 "--reset-offsets gives up offsets for those of a bootstrap; name one: --bootstrap DIR"
             )
+        if self.start is not None and self.start == self.load:
+            raise click.UsageError(
+                "--bootstrap and --load-bootstrap contradict each other: an application that begins with a bootstrap "
+                "has its state already; give --bootstrap to begin with it, --load-bootstrap to go on and go over to it"
+            )
 
     def arguments(self) -> list[str]:
         """The same as options of a worker process."""
@@ -225,7 +230,7 @@ def run(
         stop_with_supervisor(sys.stdin.fileno())
     settings = {
         "application.id": application_id,
-        "bootstrap.servers": "127.0.0.1:0" if embedded else bootstrap_servers,
+        "bootstrap.servers": "127.0.0.1:1" if embedded else bootstrap_servers,
         "state.dir": state_dir,
     }
     with told_to(reloaded, topology):

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from pykstreams.cli.exit_codes import ExitCode
 from pykstreams.cli.live.stores import LiveStores, export_live, live_options, show, told
@@ -20,6 +19,7 @@ from pykstreams.cli.options import (
     SETTINGS_HELP,
     combined_config,
     format_option,
+    given_options,
     need_application_id,
     settings_options,
     state_dir_option,
@@ -30,6 +30,7 @@ from pykstreams.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
+    from pykstreams.core.ids import TaskId
     from pykstreams.state.bulk.offline import OfflineStore
     from pykstreams.state.bulk.places import StoreFolder
     from pykstreams.state.interfaces.store import TaskStore
@@ -138,7 +139,8 @@ def get(
 
     The key is written as 'show' prints it, whichever the key serde of the store takes: text, time, UUID, number, true
     or false as it is, bytes in base64, anything else in JSON. What the application has not committed is not there.
-    The exit code is 6 where the store has nothing for the key.
+    The exit code is 6 where the store has nothing for the key, and 7 where it has nothing on disk and its folders were
+    not closed in good order, as after kill -9: the changelog may have more.
 
     \b
         pykstreams state get word_count.py counts hello
@@ -156,7 +158,7 @@ def get(
     _refuse_without_url()
     topology, store, key = _words(words, "TOPOLOGY STORE KEY")
     from pykstreams.state.bulk.offline import OfflineStore
-    from pykstreams.state.bulk.places import held
+    from pykstreams.state.bulk.places import held, was_closed
     from pykstreams.state.directory.state_directory import application_folder
     from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
 
@@ -186,9 +188,13 @@ def get(
     for place in places:
         with held(place), OfflineStore.in_folder(builder, place.task_id, config, place.folder, topic=topic) as opened:
             found += entries(opened, wanted, time, place.task_id.partition, size_ms)
-    if not found:
+    unsure = _unsure(store, [place.task_id for place in places if not was_closed(place)])
+    if not found and unsure is None:
         click.echo(f"store {store!r} has nothing for {wanted!r} in its {len(places)} partitions here", err=True)
-    if unsure := _unsure(store, places):
+    elif not found:
+        here = f"the {len(places)} partitions of store {store!r} here"
+        click.echo(f"not known: {here} have nothing for {wanted!r}, and may not have all of it", err=True)
+    if unsure is not None:
         click.echo(unsure, err=True)
     if form == "json":
         click.echo(json.dumps([_as_json(one) for one in found], indent=2, default=repr))
@@ -196,7 +202,7 @@ def get(
         for one in found:
             click.echo(_as_text(one))
     if not found:
-        click.get_current_context().exit(ExitCode.NOTHING_THERE)
+        click.get_current_context().exit(ExitCode.NOTHING_THERE if unsure is None else ExitCode.NOT_KNOWN)
 
 
 @state.command(epilog=SETTINGS_HELP)
@@ -282,29 +288,20 @@ def export(
         config=config,
     )
     click.echo(f"{store}: {report.rows} rows of {report.tasks} tasks are in {report.path}")
+    if unsure := _unsure(store, report.not_closed):
+        click.echo(unsure, err=True)
 
 
 def _refuse_for_url(*names: str) -> None:
     """Raises a usage error where an option was given that only reading folders or topics heeds."""
-    if given := _given(names):
+    if given := given_options(names):
         raise click.UsageError(f"{given} for reading folders or topics, which --url does not; leave one of them out")
 
 
 def _refuse_without_url() -> None:
     """Raises a usage error where an option was given that only asking a running application heeds."""
-    if given := _given(_OF_URLS):
+    if given := given_options(_OF_URLS):
         raise click.UsageError(f"{given} for asking a running application; name it with --url http://HOST:PORT")
-
-
-def _given(names: Collection[str]) -> str:
-    """The options of the command that were given, of those that are named, as the beginning of a sentence."""
-    context = click.get_current_context()
-    given = [
-        option.opts[0]
-        for option in context.command.params
-        if option.name in names and context.get_parameter_source(option.name) is not ParameterSource.DEFAULT
-    ]
-    return f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'}" if given else ""
 
 
 def _words(words: tuple[str, ...], names: str) -> tuple[str, ...]:
@@ -431,14 +428,13 @@ def _places(plan: TopologyPlan, config: StreamsConfig, name: str) -> list[StoreF
     return places_of(application_folder(config.state_dir, config.application_id), name, parts)
 
 
-def _unsure(store: str, places: list[StoreFolder]) -> str | None:
-    """The warning about folders that may lack what was committed last."""
-    from pykstreams.state.bulk.places import NO_TASK, was_closed
+def _unsure(store: str, not_closed: Collection[TaskId]) -> str | None:
+    """The warning about the state of tasks that may lack what was written last; ``None`` without such."""
+    from pykstreams.state.bulk.places import NO_TASK
 
-    left = [place for place in places if not was_closed(place)]
-    if not left:
+    if not not_closed:
         return None
-    numbers = [str(place.task_id.partition) for place in left if place.task_id != NO_TASK]
+    numbers = [str(task_id.partition) for task_id in not_closed if task_id != NO_TASK]
     where = (
         f"partition{'s' * (len(numbers) > 1)} {', '.join(numbers)} of store {store!r}"
         if numbers
@@ -447,7 +443,8 @@ def _unsure(store: str, places: list[StoreFolder]) -> str | None:
     topic = "changelog" if numbers else "topic of the store"
     return (
         f"{where}: not known to have been closed in good order (after a crash or kill -9, in a copy, or by an older "
-        f"release), so that what was committed last may be in the {topic} only, from which the next start restores it"
+        "release), so that what was written since the last flush, possibly everything since the start, may be in the "
+        f"{topic} only; start the application, which restores it, or ask it while it runs, with --url"
     )
 
 

@@ -8,11 +8,19 @@ from pykstreams.core.errors import ConfigError
 
 
 def token_in(file: str) -> str:
-    """Returns the token that a file holds; ``ConfigError`` for a file without one."""
+    """Returns the token that a file holds; ``ConfigError`` for a file without one that can be sent."""
     try:
         text = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the token file {file!r} cannot be read: {error}; name another one") from error
-    if not text or not text.isascii() or any(one.isspace() for one in text):
+    if not text:
         raise ConfigError(f"the token file {file!r} holds no token; write one into it, without spaces")
+    if any(one.isspace() for one in text):
+        raise ConfigError(
+            f"the token file {file!r} holds a token with a space or the end of a line in it; write one without"
+        )
+    if not text.isascii():
+        raise ConfigError(
+            f"the token file {file!r} holds a token with characters that are not ASCII; write one without"
+        )
     return text

@@ -13,6 +13,7 @@ from pykstreams.cli.options import (
     SETTINGS_HELP,
     built_topology,
     combined_config,
+    given_options,
     need_application_id,
     settings_options,
     topology_argument,
@@ -78,7 +79,7 @@ class PlannedTopic:
     help="For --create; default: replication.factor, whose -1 leaves it to the brokers.",
 )
 @click.option("--acls", is_flag=True, help="Print the commands by which an administrator allows what is needed.")
-@click.option("--principal", default="User:APPLICATION", show_default=True, help="Whom --acls allows it.")
+@click.option("--principal", default="User:APPLICATION", show_default=True, help="Whom --acls allows it, as KIND:NAME.")
 def topics(
     topology: str,
     config_file: Path | None,
@@ -102,6 +103,7 @@ def topics(
         pykstreams topics shop.topology:build --application-id shop --format json
         pykstreams topics word_count.py --create --bootstrap-servers localhost:9092
     """
+    _check_options(create, acls, principal)
     from pykstreams.dsl.script import load_script
     from pykstreams.runtime.topics.user_topics import check_topic_names
 
@@ -118,8 +120,11 @@ def topics(
     plan = built_topology(script, config).plan(config)
     check_topic_names(plan, config.errors_dead_letter_queue_topic_name)
     if create:
-        for name, count in _created(plan, config, partitions):
+        made = list(_created(plan, config, partitions))
+        for name, count in made:
             click.echo(f"created {name} with {count} partitions")
+        if not made:
+            click.echo("no topic is missing, so none was created")
         return
     if acls:
         from pykstreams.runtime.checks.rights import acl_lines
@@ -134,6 +139,23 @@ def topics(
         click.echo(json.dumps([asdict(topic) for topic in planned], indent=2))
     else:
         _print_table(planned)
+
+
+def _check_options(create: bool, acls: bool, principal: str) -> None:
+    """Raises a usage error for options that contradict each other, or that nothing would heed."""
+    if create and acls:
+        raise click.UsageError("--create and --acls contradict each other; give one of them")
+    if (create or acls) and (given := given_options(["form"])):
+        raise click.UsageError(f"{given} for the list of topics; leave it out")
+    if not create and (given := given_options(["partitions", "replication_factor"])):
+        raise click.UsageError(f"{given} for --create; give that, too, or leave it out")
+    if not acls and (given := given_options(["principal"])):
+        raise click.UsageError(f"{given} for --acls; give that, too, or leave it out")
+    kind, _, name = principal.partition(":")
+    if not kind or not name:
+        raise click.BadParameter(
+            f"{principal!r} names no kind of principal; write User:{name or kind or 'NAME'}", param_hint="--principal"
+        )
 
 
 def planned_topics(plan: TopologyPlan, defaults: Mapping[str, str]) -> Iterator[PlannedTopic]:

@@ -73,7 +73,7 @@ AnyOutputTopic: TypeAlias = TestOutputTopic[Any, Any]
 
 _DEFAULTS: Mapping[str, object] = {
     "application.id": "topology-test-driver",
-    "bootstrap.servers": "topology-test-driver:0",
+    "bootstrap.servers": "topology-test-driver:1",
     **dict.fromkeys(INTERNAL_KEYS, 0),
 }
 

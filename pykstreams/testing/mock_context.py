@@ -100,7 +100,7 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
         self._config = StreamsConfig(
             {
                 "application.id": "mock-processor-context",
-                "bootstrap.servers": "mock-processor-context:0",
+                "bootstrap.servers": "mock-processor-context:1",
                 **given.originals,
             }
         )

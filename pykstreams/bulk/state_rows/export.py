@@ -24,6 +24,7 @@ from pykstreams.bulk.state_rows.parts import part_batches, state_parts
 from pykstreams.bulk.state_rows.views import StoreSelection
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
+from pykstreams.core.ids import TaskId
 from pykstreams.core.types import Timestamp, timestamp_ms
 from pykstreams.state.directory.durable_files import sync_file, sync_folder
 from pykstreams.topology.topology import Topology
@@ -35,11 +36,14 @@ class ExportReport:
 
     :param path: the file.
     :param tasks: of how many tasks.
+    :param not_closed: those whose folders are not known to have been closed in good order: what was written last may
+        be in their changelogs only.
     """
 
     path: Path
     rows: int
     tasks: int
+    not_closed: tuple[TaskId, ...] = ()
 
 
 def export_state(
@@ -68,6 +72,7 @@ def export_state(
     view = StoreSelection(Application(app, settings), store, time, raw)
     parts = state_parts(view, None if path is None else str(path), topic)
     unfinished = target.with_name(f".{target.name}.unfinished")
+    not_closed = tuple(part.task_id for part in parts if not part.is_complete)
     rows = 0
     try:
         with _WRITERS[kind](unfinished, view.schema) as writer:
@@ -80,7 +85,7 @@ def export_state(
         sync_folder(target.parent)
     finally:
         unfinished.unlink(missing_ok=True)
-    return ExportReport(target, rows, len(parts))
+    return ExportReport(target, rows, len(parts), not_closed)
 
 
 def _target(to: str) -> tuple[str, Path]:

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import pyarrow as pa
 
@@ -32,7 +32,7 @@ from pykstreams.state.bulk.description import describe_store, differences
 from pykstreams.state.bulk.folder import MANIFEST, Folder, folder_at
 from pykstreams.state.bulk.manifest import TaskFiles, read
 from pykstreams.state.bulk.offline import OfflineStore
-from pykstreams.state.bulk.places import StoreFolder, held, place_of_task, places_of
+from pykstreams.state.bulk.places import StoreFolder, held, place_of_task, places_of, was_closed
 from pykstreams.state.bulk.take_over import StoreToMake, take_over
 from pykstreams.state.directory.state_directory import application_folder
 from pykstreams.state.engines.rocksdb import RocksDbEngine
@@ -44,6 +44,11 @@ class StatePart(Protocol):
     @property
     def task_id(self) -> TaskId:
         """The task; a number below 0 is not known."""
+        ...
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all that was committed is known to be in it."""
         ...
 
     def opened(self, view: StoreSelection) -> AbstractContextManager[OfflineStore]:
@@ -102,6 +107,10 @@ class _Folder:
     def task_id(self) -> TaskId:
         return self.place.task_id
 
+    @property
+    def is_complete(self) -> bool:
+        return was_closed(self.place)
+
     @contextmanager
     def opened(self, view: StoreSelection) -> Iterator[OfflineStore]:
         with held(self.place), _read_only(view, self.task_id, self.place.folder) as store:
@@ -115,6 +124,7 @@ class _Files:
     folder: Folder
     task_id: TaskId
     files: TaskFiles
+    is_complete: ClassVar[bool] = True
 
     @contextmanager
     def opened(self, view: StoreSelection) -> Iterator[OfflineStore]:
@@ -132,6 +142,7 @@ class _Records:
 
     part: TopicPart
     subtopology: int
+    is_complete: ClassVar[bool] = True
 
     @property
     def task_id(self) -> TaskId:

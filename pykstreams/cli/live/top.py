@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
@@ -16,12 +17,20 @@ if TYPE_CHECKING:
     from pykstreams.cli.live.frame import Moment
 
 
+def _finite(context: click.Context, parameter: click.Parameter, seconds: float) -> float:
+    """Refuses what a range of numbers lets through and no clock can wait for."""
+    if not math.isfinite(seconds):
+        raise click.BadParameter(f"{seconds} is no time; write seconds, for instance 2")
+    return seconds
+
+
 @click.command()
 @click.option("--url", metavar="http://HOST:PORT", required=True, help="An instance of the running application.")
 @click.option(
     "--interval",
     metavar="SECONDS",
     type=click.FloatRange(min=0.2),
+    callback=_finite,
     default=2.0,
     show_default=True,
     help="From one picture to the next, and the time of its rates.",

@@ -73,12 +73,20 @@ _ASSIGNOR = Component("a TaskAssignor", ("assign", "on_assignment_computed"))
 _REPORTER = Component("a MetricsReporter", ("init", "metric_change", "metric_removal", "close"))
 
 _APPLICATION_ID = re.compile(r"[A-Za-z0-9._-]{1,200}")
-_BROKER = re.compile(r"([A-Za-z_]+://)?(\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+)(:\d{1,5})?")
-_HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):\d{1,5}")
+_SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_HOST = r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+)"
+_BROKER = re.compile(rf"(?:(?:{'|'.join(_SECURITY_PROTOCOLS)})://)?{_HOST}(?::(?P<port>\d{{1,5}}))?", re.IGNORECASE)
+_HOST_AND_PORT = re.compile(rf"{_HOST}:(?P<port>\d{{1,5}})")
 
 
 def _is_application_id(value: object) -> bool:
     return isinstance(value, str) and value not in (".", "..") and _APPLICATION_ID.fullmatch(value) is not None
+
+
+def _is_address(form: re.Pattern[str], value: object) -> bool:
+    """Whether a text has the form of an address, and the port, where there is one, is one that can be had."""
+    found = form.fullmatch(value) if isinstance(value, str) else None
+    return found is not None and (found["port"] is None or 1 <= int(found["port"]) <= 65_535)
 
 
 def _are_brokers(value: object) -> bool:
@@ -86,12 +94,12 @@ def _are_brokers(value: object) -> bool:
         isinstance(value, tuple)
         and bool(value)
         and len(set(value)) == len(value)
-        and all(isinstance(broker, str) and _BROKER.fullmatch(broker) for broker in value)
+        and all(_is_address(_BROKER, broker) for broker in value)
     )
 
 
 def _is_server(value: object) -> bool:
-    return value == "" or (isinstance(value, str) and _HOST_AND_PORT.fullmatch(value) is not None)
+    return value == "" or _is_address(_HOST_AND_PORT, value)
 
 
 def _are_optimizations(value: object) -> bool:
@@ -126,8 +134,12 @@ _KEYS = (
         _LIST,
         REQUIRED,
         _HIGH,
-        "Brokers to ask first for the rest of the cluster, as host:port.",
-        check=Check("one or more different host:port, as a list or with commas between them", _are_brokers),
+        "Brokers to ask first for the rest of the cluster, as host:port, or host for port 9092.",
+        check=Check(
+            "one or more different host:port, as a list or with commas between them; the port is 1 to 65535, and 9092 "
+            "where there is none",
+            _are_brokers,
+        ),
     ),
     ConfigKey(
         "ensure.explicit.internal.resource.naming",
@@ -326,7 +338,7 @@ _KEYS = (
         "PLAINTEXT",
         _MEDIUM,
         f"How clients connect to brokers. {_HANDED_ON}",
-        choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+        choices=_SECURITY_PROTOCOLS,
         any_case=True,
     ),
     ConfigKey(
@@ -381,7 +393,7 @@ _KEYS = (
         "",
         _LOW,
         "host:port at which this worker answers queries; the others learn of it.",
-        check=Check("host:port, or nothing", _is_server),
+        check=Check("host:port, the port 1 to 65535, or nothing", _is_server),
     ),
     ConfigKey(
         "buffered.records.per.partition",

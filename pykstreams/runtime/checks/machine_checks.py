@@ -10,6 +10,7 @@ from pathlib import Path
 from pykstreams.core.config import StreamsConfig
 from pykstreams.runtime.checks.finding import Finding, Severity
 from pykstreams.state.directory.disk_room import MeasureRoom, room_of
+from pykstreams.state.directory.state_directory import application_folder
 from pykstreams.topology.plan import TopologyPlan
 
 
@@ -18,12 +19,16 @@ def disk_findings(plan: TopologyPlan, config: StreamsConfig, measure: MeasureRoo
     if not plan.global_stores and not any(part.stores for part in plan.subtopologies):
         return
     folder = Path(config.state_dir)
-    there = next((path for path in (folder, *folder.absolute().parents) if path.exists()), folder)
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+    wanted = application_folder(folder, config.application_id).absolute()
+    there = next(path for path in (wanted, *wanted.parents) if os.path.exists(path))
+    try:  # rights tell too little: of disks that are mounted for reading only, of /proc, and of root
+        with tempfile.TemporaryDirectory(prefix="pykstreams-check-", dir=there):
+            pass
+    except OSError as error:
         yield Finding(
             Severity.ERROR,
             "disk",
-            f"local state cannot be written: {str(there)!r} is no folder that this user may write",
+            f"local state cannot be written: {str(there)!r} takes no folder ({error.strerror})",
             str(folder),
             "give the worker the right to write there, or set state.dir to a folder where it has",
         )

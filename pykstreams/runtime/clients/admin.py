@@ -151,6 +151,7 @@ class ClusterAdmin:
         warnings = RepeatedWarnings(log, self._clock)
         patience_s = min(self._start_timeout_s, at_most_s)
         deadline = self._clock.monotonic() + patience_s
+        told: str | None = None  # why, which the client says only when it changes
         refused_since: float | None = None
         while not stopped():
             left = deadline - self._clock.monotonic()
@@ -160,18 +161,22 @@ class ClusterAdmin:
                 return
             except KafkaException as exception:
                 self._admin.poll(0)
-                reason = self._complaints.take() or kafka_error(exception).str()
+                new = self._complaints.take()
+                told = new or told
+                reason = told or kafka_error(exception).str()
                 now = self._clock.monotonic()
                 cure = cure_of(reason)
-                refused_since = None if cure is None else refused_since or now
+                refused_since = None if new is None or cure is None else refused_since or now
                 if cure is not None and refused_since is not None and now - refused_since >= _REFUSED_S:
                     raise ClusterError(
                         f"the brokers at {self.bootstrap} do not let this application in: {reason}; {cure}"
                     ) from exception
                 if now >= deadline:
+                    look = "check bootstrap.servers and that the broker runs"
+                    if self._start_timeout_s < at_most_s:
+                        look += ", or raise task.timeout.ms"
                     raise ClusterError(
-                        f"no broker answered at {self.bootstrap} within {patience_s:g} s: {reason}; "
-                        + (cure or "check bootstrap.servers and that the broker runs, or raise task.timeout.ms")
+                        f"no broker answered at {self.bootstrap} within {patience_s:g} s: {reason}; {cure or look}"
                     ) from exception
                 warnings.warn(
                     "unreachable",

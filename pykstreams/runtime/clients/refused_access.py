@@ -37,8 +37,8 @@ class Complaints:
         self._last: str | None = None
 
     def __call__(self, error: KafkaError) -> None:
-        """Notes it; that all brokers are down follows from what was said before."""
-        if error.code() != _BROKERS_ARE_DOWN or self._last is None:
+        """Notes it; that all brokers are down follows from what was said before, and tells no reason."""
+        if error.code() != _BROKERS_ARE_DOWN:
             self._last = error.str()
 
     def take(self) -> str | None:

@@ -89,7 +89,11 @@ class Reset:
             unread_topics(self._plan, existing),
             folder,
             tasks,
+            looked_in=None if keep_state or folder is not None or not self._has_stores() else str(self._state.path),
         )
+
+    def _has_stores(self) -> bool:
+        return bool(self._plan.global_stores) or any(part.stores for part in self._plan.subtopologies)
 
     def carry_out(self, plan: ResetPlan, members: Collection[GroupMember] = ()) -> None:
         """Does what a plan says, with the state locked from the start: ``LockError`` where a process works on it."""
@@ -110,6 +114,7 @@ class LocalState:
 
     def __init__(self, config: StreamsConfig, clock: Clock) -> None:
         self._directory = StateDirectory.of(config, clock=clock)
+        self.path = self._directory.path
 
     def found(self) -> tuple[str | None, tuple[str, ...]]:
         """The folder, if there is state in it, and the tasks whose state that is."""

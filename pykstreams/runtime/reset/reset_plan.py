@@ -46,6 +46,8 @@ class ResetPlan:
     folder: str | None = None
     """The folder of local state to delete, if there is something in it."""
     tasks: tuple[str, ...] = field(default=())
+    looked_in: str | None = None
+    """The folder in which local state was looked for and not found."""
 
     def lines(self) -> Iterator[str]:
         """Yields one line for each thing that is done."""
@@ -59,13 +61,18 @@ class ResetPlan:
             yield f"delete local state in {self.folder}{tasks}"
 
     def notes(self) -> Iterator[str]:
-        """Yields what is left as it is, with the option that changes it."""
+        """Yields what is left as it is, or is not there, with the option that changes it."""
         for topic in self.unread:
             yield f"topic {topic} does not exist: its offsets are left out"
         for topic in self.left_alone:
             yield (
                 f"topic {topic} is left alone: it looks like one of this application, and the topology does not make "
                 f"it; --internal-topics {topic} deletes it"
+            )
+        if self.looked_in is not None:
+            yield (
+                f"no local state in {self.looked_in}: where workers have run on another machine or with another state "
+                "directory, delete it there, by --to-current with their --state-dir, before they start"
             )
 
 

@@ -79,7 +79,8 @@ class UserTopics:
 
     def cure(self, topic: str, existing: Mapping[str, int]) -> str:
         """The command that makes a topic, and a name that may have been meant."""
-        return f"{self._command(topic, existing)}{self._hint(topic, existing)}"
+        command, near = self._command(topic, existing), self._nearest(topic, existing)
+        return command if near is None else f"did you mean {near!r}? Correct the name, or create it:\n    {command}"
 
     def check_sources(self, existing: Mapping[str, int]) -> None:
         """Raises ``MissingSourceTopicError`` when topics that are read are not among those that exist."""
@@ -123,8 +124,12 @@ class UserTopics:
         )
 
     def _hint(self, topic: str, existing: Mapping[str, int]) -> str:
-        near = difflib.get_close_matches(topic, existing.keys() - self._own - BROKER_TOPICS, 1)
-        return f" (did you mean {near[0]!r}?)" if near else ""
+        near = self._nearest(topic, existing)
+        return "" if near is None else f" (did you mean {near!r}?)"
+
+    def _nearest(self, topic: str, existing: Mapping[str, int]) -> str | None:
+        """The topic whose name is nearly the same."""
+        return next(iter(difflib.get_close_matches(topic, existing.keys() - self._own - BROKER_TOPICS, 1)), None)
 
     def _command(self, topic: str, existing: Mapping[str, int]) -> str:
         """The command that makes a topic, with as many partitions as topics have that are read or written with it."""

@@ -398,10 +398,12 @@ class StateUpdater:
     def _without_changelog(self, remade: Remade) -> MissingInternalTopicsError:
         folder = str(self._folders.path(remade.task_id))
         return MissingInternalTopicsError(
-            f"{remade.reason}: the topic was deleted and made anew, or the brokers have lost records of it. The local "
-            "state may be the only copy that is left, so it is not touched, and nothing is processed. Either bring "
-            f"back topic {remade.place.topic!r} with all its records and offsets (from a backup or a mirror); or "
-            f"delete the folder {folder!r}, and the task goes on with what the topic holds now",
+            f"{remade.reason}: the topic was deleted and made anew, for instance by a reset on another machine or with "
+            "another state directory, or the brokers have lost records of it. The local state may be the only copy "
+            "that is left, so it is not touched, and nothing is processed. After a reset, delete the local state here, "
+            "too: stop all workers, and run pykstreams reset with --to-current and the --state-dir of this worker. "
+            f"Otherwise bring back topic {remade.place.topic!r} with all its records and offsets (from a backup or a "
+            f"mirror); or delete the folder {folder!r}, and the task goes on with what the topic holds now",
             [remade.place.topic],
         )
 

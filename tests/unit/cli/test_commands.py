@@ -817,3 +817,11 @@ def test_description_that_is_no_text_is_refused(invoke: Invoke, tmp_path: Path) 
 
     assert result.exit_code == 2
     assert "old.json' cannot be read" in result.stderr
+
+
+def test_bootstrap_to_begin_with_and_to_go_over_to_is_not_the_same(invoke: Invoke, tmp_path: Path) -> None:
+    both = ("--bootstrap", "made", "--load-bootstrap", "made")
+    done = invoke("run", write(tmp_path), "--bootstrap-servers", "a:1", *both)
+
+    assert done.exit_code == 2
+    assert "--bootstrap and --load-bootstrap contradict each other" in done.stderr

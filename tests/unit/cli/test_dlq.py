@@ -142,3 +142,11 @@ def test_letters_are_not_replayed_into_their_own_topic() -> None:
 
     assert code == 2
     assert "is the topic of the letters themselves" in said
+
+
+@pytest.mark.parametrize("options", [("--execute", "--dry-run"), ("--dry-run", "--execute")], ids=str)
+def test_replay_that_is_to_send_and_not_to_send_is_refused(options: tuple[str, ...]) -> None:
+    code, said = run("replay", "orders-dead", *options)
+
+    assert code == 2
+    assert "--dry-run and --execute contradict each other; give one of them" in said

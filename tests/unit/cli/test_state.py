@@ -133,22 +133,49 @@ def test_key_that_is_not_there_is_said_on_standard_error_with_an_exit_code_of_it
     assert result.exit_code == 6
 
 
-@pytest.mark.parametrize("content", ["4711", None])
-def test_folder_that_may_lack_what_was_committed_last_is_told(
-    invoke: Callable[..., Result], folder: Path, content: str | None
-) -> None:
+NOT_CLOSED = (
+    "partition 1 of store 'totals': not known to have been closed in good order (after a crash or kill -9, in a copy, "
+    "or by an older release), so that what was written since the last flush, possibly everything since the start, may "
+    "be in the changelog only; start the application, which restores it, or ask it while it runs, with --url\n"
+)
+
+
+@pytest.fixture(params=["4711", None], ids=["killed", "copied"])
+def left(request: pytest.FixtureRequest, folder: Path) -> None:
+    """A folder of which it is not known that it was closed in good order."""
     lock = folder / "shop" / "0_1" / ".lock"
-    lock.unlink() if content is None else lock.write_text(content)  # a copy; a worker that was killed
+    lock.unlink() if request.param is None else lock.write_text(request.param)
 
-    nothing, something = invoke("get", "totals", "plum"), invoke("get", "totals", "apple")
 
-    told = (
-        "partition 1 of store 'totals': not known to have been closed in good order (after a crash or kill -9, in a "
-        "copy, or by an older release), so that what was committed last may be in the changelog only, from which the "
-        "next start restores it\n"
+@pytest.mark.usefixtures("left")
+@pytest.mark.parametrize(("form", "printed"), [("text", ""), ("json", "[]\n")])
+def test_key_that_may_be_in_the_changelog_only_is_not_known(
+    invoke: Callable[..., Result], form: str, printed: str
+) -> None:
+    nothing = invoke("get", "totals", "plum", "--format", form)
+
+    assert (nothing.stdout, nothing.exit_code) == (printed, 7)
+    assert nothing.stderr == (
+        "not known: the 2 partitions of store 'totals' here have nothing for 'plum', and may not have all of it\n"
+        + NOT_CLOSED
     )
-    assert nothing.stderr == "store 'totals' has nothing for 'plum' in its 2 partitions here\n" + told
-    assert (something.stdout, something.stderr) == ("2  (of 1970-01-01T00:00:12.000Z, partition 1)\n", told)
+
+
+@pytest.mark.usefixtures("left")
+def test_value_that_may_be_an_old_one_is_shown_with_a_warning(invoke: Callable[..., Result]) -> None:
+    something = invoke("get", "totals", "apple")
+
+    assert (something.stdout, something.stderr) == ("2  (of 1970-01-01T00:00:12.000Z, partition 1)\n", NOT_CLOSED)
+    assert something.exit_code == 0
+
+
+@pytest.mark.usefixtures("left")
+@pytest.mark.parametrize("source", [[], ["--from", "shop"]], ids=str)
+def test_export_that_may_lack_rows_is_told(invoke: Callable[..., Result], source: list[str]) -> None:
+    done = invoke("export", "totals", "--to", "json:totals.jsonl", *source)
+
+    assert done.stderr == NOT_CLOSED
+    assert done.exit_code == 0
 
 
 def test_worker_that_lets_go_of_a_task_leaves_a_folder_that_is_complete(

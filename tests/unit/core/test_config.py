@@ -106,6 +106,8 @@ def test_replace_takes_mappings_and_keywords_and_leaves_the_original_alone() -> 
         ("bootstrap.servers", "a:9092, b:9092", ("a:9092", "b:9092")),
         ("bootstrap.servers", ["a:9092", "b:9092"], ("a:9092", "b:9092")),
         ("bootstrap.servers", "SASL_SSL://[::1]:9092", ("SASL_SSL://[::1]:9092",)),
+        ("bootstrap.servers", "plaintext://a:65535,b:1", ("plaintext://a:65535", "b:1")),
+        ("bootstrap.servers", "localhost,[::1]", ("localhost", "[::1]")),
         ("state.dir", Path("/var/lib/shop"), "/var/lib/shop"),
         ("application.server", "host:8080", "host:8080"),
         ("errors.dead.letter.queue.topic.name", None, None),

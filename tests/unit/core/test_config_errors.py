@@ -12,6 +12,11 @@ from pykstreams.core.settings.keys import REMOVED_KEYS
 
 OWN = "(settings of your own go under 'app.')"
 
+BROKERS = (
+    "one or more different host:port, as a list or with commas between them; the port is 1 to 65535, and 9092 where "
+    "there is none"
+)
+
 
 @pytest.mark.parametrize(
     ("settings", "message"),
@@ -97,17 +102,20 @@ OWN = "(settings of your own go under 'app.')"
         ),
         (
             {"bootstrap.servers": "a:1,a:1"},
-            "setting 'bootstrap.servers' has the value 'a:1,a:1'; expected one or more different host:port, as a list "
-            "or with commas between them",
+            f"setting 'bootstrap.servers' has the value 'a:1,a:1'; expected {BROKERS}",
         ),
-        (
-            {"bootstrap.servers": ""},
-            "setting 'bootstrap.servers' has the value ''; expected one or more different host:port, as a list or with "
-            "commas between them",
+        ({"bootstrap.servers": ""}, f"setting 'bootstrap.servers' has the value ''; expected {BROKERS}"),
+        *(
+            ({"bootstrap.servers": one}, f"setting 'bootstrap.servers' has the value {one!r}; expected {BROKERS}")
+            for one in ("a:0", "a:65536", "a:99999", "http://a:9092", "kafka://a", "a:9092/", "a:1,a:65536")
         ),
-        (
-            {"application.server": "http://me"},
-            "setting 'application.server' has the value 'http://me'; expected host:port, or nothing",
+        *(
+            (
+                {"application.server": one},
+                f"setting 'application.server' has the value {one!r}; expected host:port, the port 1 to 65535, or "
+                "nothing",
+            )
+            for one in ("http://me", "me", "me:0", "me:65536")
         ),
         (
             {"errors.dead.letter.queue.topic.name": ""},

@@ -109,13 +109,21 @@ def test_a_token_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         Server("http://127.0.0.1:1", str(file)).get("/live.json", {}, "instances")
 
 
-def test_a_token_that_cannot_be_sent_is_refused_without_being_shown(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (" \n", "holds no token; write one into it, without spaces"),
+        ("secret\nof-others\n", "holds a token with a space or the end of a line in it; write one without"),
+        ("secret of", "holds a token with a space or the end of a line in it; write one without"),
+        ("s\u00e9cret", "holds a token with characters that are not ASCII; write one without"),
+    ],
+    ids=ascii,
+)
+def test_a_token_that_cannot_be_sent_is_refused_without_being_shown(content: str, text: str, tmp_path: Path) -> None:
     file = tmp_path / "token"
-    file.write_text("secret\nof others\n")
+    file.write_text(content, encoding="utf-8")
 
-    with pytest.raises(
-        ConfigError, match=r"^the token file .*token' holds no token; write one into it, without spaces$"
-    ):
+    with pytest.raises(ConfigError, match=rf"^the token file .*token' {text}$"):
         Server("http://127.0.0.1:1", str(file)).get("/live.json", {}, "instances")
 
 

@@ -151,3 +151,11 @@ def test_the_picture_of_the_documentation_is_taken() -> None:
     picture = console.export_svg(title="pykstreams top")
     own = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)  # fonts would be asked for elsewhere
     (ROOT / "docs" / "pictures" / "top.svg").write_text(own, encoding="utf-8")
+
+
+@pytest.mark.parametrize("interval", ["nan", "inf", "0.1"])
+def test_interval_that_is_no_time_is_refused(interval: str) -> None:
+    result = CliRunner().invoke(cli, ["top", "--url", "http://a:1", "--once", "--interval", interval])
+
+    assert result.exit_code == 2
+    assert "Invalid value for '--interval'" in result.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -240,7 +242,7 @@ FAULTS = [
         "name was misspelt",
         lambda c: c.topics.update(bill=c.topics.pop("bills")),
         check="topics",
-        cure="did you mean 'bill'?",
+        cure="did you mean 'bill'? Correct the name, or create it:\n    kafka-topics.sh",
     ),
     Fault(
         "joined topics differ",
@@ -525,20 +527,49 @@ def test_producer_that_waits_for_no_replicas_needs_none(tmp_path: Path) -> None:
     assert check(cluster, tmp_path, **{"producer.acks": "1", "producer.enable.idempotence": False}) == []
 
 
-def test_full_disk_is_found_before_the_start(tmp_path: Path) -> None:
+def stored(folder: Path) -> tuple[Any, StreamsConfig]:
+    """The plan of an application with a store, and its settings."""
     config = StreamsConfig(
         {
             "application.id": "shop",
-            "state.dir": str(tmp_path),
+            "state.dir": str(folder),
             "default.key.serde": Serdes.string(),
             "default.value.serde": Serdes.string(),
         }
     )
     builder = StreamsBuilder()
     builder.stream("orders").group_by_key().count()
-    plan: Any = builder.build().plan(config)
+    return builder.build().plan(config), config
 
-    full, temporary = disk_findings(plan, config, lambda _: DiskRoom(5, 10))
+
+def test_folder_that_has_rights_and_takes_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As below /proc, and on a disk that is mounted for reading only; for root, too."""
+    made: list[str] = []
+
+    def refuse(path: str, *_: object) -> None:
+        made.append(str(path))
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+
+    (tmp_path / "pykstreams").mkdir()
+    plan, config = stored(tmp_path)
+    monkeypatch.setattr(os, "mkdir", refuse)
+    [found] = (one for one in disk_findings(plan, config, lambda _: DiskRoom(10, 5)) if one.severity is Severity.ERROR)
+
+    assert [Path(one).parent for one in made] == [tmp_path / "pykstreams"]
+    assert found.what == (
+        f"local state cannot be written: {str(tmp_path / 'pykstreams')!r} takes no folder (Read-only file system)"
+    )
+    assert list(tmp_path.rglob("*")) == [tmp_path / "pykstreams"]
+
+
+def test_trying_to_write_leaves_nothing_behind(tmp_path: Path) -> None:
+    list(disk_findings(*stored(tmp_path), lambda _: DiskRoom(10, 5)))
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_full_disk_is_found_before_the_start(tmp_path: Path) -> None:
+    full, temporary = disk_findings(*stored(tmp_path), lambda _: DiskRoom(5, 10))
 
     assert (full.severity, "5 bytes left" in full.what) == (Severity.ERROR, True)
     assert temporary.severity is Severity.WARNING

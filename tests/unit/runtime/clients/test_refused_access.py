@@ -61,25 +61,28 @@ def test_that_all_brokers_are_down_does_not_hide_why() -> None:
 class ComplainingAdmin(AdminClient):
     """It is an ``AdminClient`` for the types only: nothing of it is made. Each question takes a second."""
 
-    def __init__(self, clock: FakeClock, complaints: Complaints, *, texts: list[str]) -> None:
+    def __init__(self, clock: FakeClock, complaints: Complaints, *, texts: list[str | None]) -> None:
         self.clock, self.complaints, self.texts = clock, complaints, texts
 
     def list_topics(self, *_: Any, **__: Any) -> Any:
         self.clock.advance(1)
         text = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
-        self.complaints(KafkaError(KafkaError._AUTHENTICATION, text))
+        if text is not None:
+            self.complaints(KafkaError(KafkaError._AUTHENTICATION, text))
+        self.complaints(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
         raise KafkaException(KafkaError(KafkaError._TRANSPORT))
 
     def poll(self, *_: Any, **__: Any) -> int:
         return 0
 
 
-def refused_after(*texts: str) -> tuple[str, float]:
+def refused_after(*texts: str | None, at_most_s: float = float("inf")) -> tuple[str, float]:
+    """What is said last, and after how many seconds, where each text is a complaint and ``None`` is silence."""
     clock, complaints = FakeClock(), Complaints()
     begun = clock.monotonic()
     admin = ClusterAdmin(ComplainingAdmin(clock, complaints, texts=list(texts)), "one:1", clock, 30, complaints, 300)
     with pytest.raises(ClusterError) as raised:
-        admin.wait_until_reachable()
+        admin.wait_until_reachable(at_most_s=at_most_s)
     return str(raised.value), clock.monotonic() - begun
 
 
@@ -98,6 +101,30 @@ def test_brokers_that_are_starting_may_refuse_at_first() -> None:
     text, seconds = refused_after(*[WRONG_PASSWORD] * 3, NO_ANSWER)
     assert text.startswith("no broker answered at one:1 within 300 s")
     assert seconds == 300
+
+
+def test_reason_that_was_given_once_is_said_in_the_end() -> None:
+    """librdkafka tells why it cannot connect only when that changes."""
+    text, _ = refused_after(None, NO_ANSWER, None)
+    assert text == (
+        f"no broker answered at one:1 within 300 s: {NO_ANSWER}; check bootstrap.servers and that the broker runs, or "
+        "raise task.timeout.ms"
+    )
+
+
+def test_silence_after_a_refusal_is_no_refusal() -> None:
+    text, seconds = refused_after(WRONG_PASSWORD, None)
+    assert text.startswith(f"no broker answered at one:1 within 300 s: {WRONG_PASSWORD}; check sasl.mechanism")
+    assert seconds == 300
+
+
+def test_tool_does_not_advise_a_setting_that_it_does_not_heed() -> None:
+    text, seconds = refused_after(NO_ANSWER, at_most_s=15)
+    assert (
+        text
+        == f"no broker answered at one:1 within 15 s: {NO_ANSWER}; check bootstrap.servers and that the broker runs"
+    )
+    assert seconds == 15
 
 
 def test_settings_that_librdkafka_cannot_use_are_an_error_without_secrets() -> None:

@@ -79,6 +79,7 @@ def shop() -> TopologyPlan:
             source("D", "shop-x-repartition"),
             repartition=[("shop-x-repartition", None)],
             changelogs={"counts": COUNTS},
+            stores={"counts": object()},
         ),
     )
 
@@ -122,6 +123,29 @@ def test_plan_tells_offsets_topics_and_state_and_what_is_left_alone(tmp_path: Pa
         "topic shop-eu-counts-changelog is left alone: it looks like one of this application, and the topology does "
         "not make it; --internal-topics shop-eu-counts-changelog deletes it"
     ]
+
+
+def test_state_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """Or a state directory that was mistyped would leave state to a start that cannot use it."""
+    work = reset(tmp_path / "nope", whole_cluster(), FakeGroup())
+    folder = tmp_path / "nope" / "pykstreams" / "shop"
+    planned = work.plan(Earliest())
+    work.carry_out(planned)
+
+    assert not any("local state" in line for line in planned.lines())
+    assert list(planned.notes())[-1] == (
+        f"no local state in {folder}: where workers have run on another machine or with another state directory, "
+        "delete it there, by --to-current with their --state-dir, before they start"
+    )
+    assert not any("local state" in line for line in work.plan(Earliest(), keep_state=True).notes())
+    assert not folder.exists()
+
+
+def test_nothing_is_said_of_local_state_that_a_topology_never_has(tmp_path: Path) -> None:
+    without = plan(part(0, source("A", "orders"), sink("B", "bills")))
+    work = Reset(without, config(tmp_path), client=whole_cluster(), group=FakeGroup(), clock=SystemClock())
+
+    assert not any("no local state" in line for line in work.plan(Earliest()).notes())
 
 
 def test_planning_changes_nothing(tmp_path: Path) -> None:

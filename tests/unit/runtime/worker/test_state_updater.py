@@ -252,10 +252,12 @@ def test_state_whose_changelog_was_made_anew_is_left_alone_and_both_ways_out_are
     assert failed.error.topics == ["shop-counts-changelog"]
     assert str(failed.error) == (
         "store 'counts' of task 0_1 stands for offset 4 of shop-counts-changelog-1, which goes from 0 to 3: the topic "
-        "was deleted and made anew, or the brokers have lost records of it. The local state may be the only copy that "
-        "is left, so it is not touched, and nothing is processed. Either bring back topic 'shop-counts-changelog' with "
-        f"all its records and offsets (from a backup or a mirror); or delete the folder {str(row.parent)!r}, and the "
-        "task goes on with what the topic holds now"
+        "was deleted and made anew, for instance by a reset on another machine or with another state directory, or the "
+        "brokers have lost records of it. The local state may be the only copy that is left, so it is not touched, and "
+        "nothing is processed. After a reset, delete the local state here, too: stop all workers, and run pykstreams "
+        "reset with --to-current and the --state-dir of this worker. Otherwise bring back topic "
+        "'shop-counts-changelog' with all its records and offsets (from a backup or a mirror); or delete the folder "
+        f"{str(row.parent)!r}, and the task goes on with what the topic holds now"
     )
     assert row.exists()
 
