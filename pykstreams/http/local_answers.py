@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -14,29 +15,49 @@ from pykstreams.http.problems import ProblemError
 from pykstreams.http.questions import Question, Row, ShortQuestion
 from pykstreams.http.staleness import Staleness
 from pykstreams.runtime.queries.catalog import HeldPartition, Role
+from pykstreams.runtime.queries.metadata import NO_PARTITION
 from pykstreams.state.interfaces.position import Position, PositionBound, is_permitted
+
+_SAME_ROWS: Final = frozenset({"cursor", "limit", "partition", "position", "scope", "stale"})
+"""Parameters that may change from page to page: how many rows, and who is asked for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Where an answer goes on: after a row of a partition."""
+    """Where an answer goes on: after a row of a partition.
+
+    :param of: tells the question, see ``mark_of_question``; the rows of another one lie otherwise.
+    """
 
     partition: int
     mark: str
+    of: str
 
     @classmethod
-    def parse(cls, text: str) -> Cursor:
-        """Reads what ``str`` gave; a ``ProblemError`` for anything else."""
+    def parse(cls, text: str, of: str) -> Cursor:
+        """Reads what ``str`` gave for the same question; a ``ProblemError`` for anything else."""
         try:
-            partition, mark = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-            return cls(int(partition), str(mark))
+            partition, mark, asked = orjson.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            if type(partition) is not int or partition < NO_PARTITION or not isinstance(mark, str):
+                raise ValueError(f"[{partition!r}, {mark!r}] is no row")
         except (ValueError, TypeError) as error:
             raise ProblemError(
                 "bad-request", f"{text!r} is no cursor; take the 'next' of an answer as it is"
             ) from error
+        if asked != of:
+            raise ProblemError(
+                "bad-request", f"the cursor {text!r} is that of another question; repeat all its other parameters"
+            )
+        return cls(partition, mark, of)
 
     def __str__(self) -> str:
-        return base64.urlsafe_b64encode(orjson.dumps([self.partition, self.mark])).decode().rstrip("=")
+        return base64.urlsafe_b64encode(orjson.dumps([self.partition, self.mark, self.of])).decode().rstrip("=")
+
+
+def mark_of_question(path: str, query: Mapping[str, str]) -> str:
+    """A short text that tells questions apart whose rows differ, or have another order; for cursors."""
+    told = [path, *(item for item in sorted(query.items()) if item[0] not in _SAME_ROWS)]
+    return hashlib.blake2s(orjson.dumps(told), digest_size=6).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

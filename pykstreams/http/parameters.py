@@ -9,7 +9,7 @@ from typing import Final
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.types import END_OF_TIME, timestamp_ms
-from pykstreams.http.local_answers import Cursor, bound_of
+from pykstreams.http.local_answers import Cursor, bound_of, mark_of_question
 from pykstreams.http.options import HttpOptions, stale_ms
 from pykstreams.http.problems import ProblemError
 from pykstreams.http.routing import Asked
@@ -150,7 +150,7 @@ class Given:
             self.path,
             self.query,
             self._limit(options),
-            None if cursor is None else Cursor.parse(cursor),
+            None if cursor is None else Cursor.parse(cursor, mark_of_question(self.path, self.query)),
             None if partition in (None, "all") else _numbers(partition or ""),
             partition == "all",
             self.scope != "group",

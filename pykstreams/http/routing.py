@@ -19,7 +19,7 @@ import orjson
 
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.core.windows import Windowed
-from pykstreams.http.local_answers import Cursor, Part, Source, answer_of, may_pass, offsets_of
+from pykstreams.http.local_answers import Cursor, Part, Source, answer_of, mark_of_question, may_pass, offsets_of
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.peers import Peers
 from pykstreams.http.pool import Pool
@@ -306,8 +306,8 @@ def _merged(begun: _Begun, asked: Asked, most_bytes: int) -> Answer:
     A row with more bytes than an answer may have is an answer of its own.
     """
     parts: list[Part] = []
-    left, room, last = asked.limit, most_bytes, None
-    more = False
+    left, room, more = asked.limit, most_bytes, False
+    last: tuple[int, str] | None = None
     for number in begun.owners:
         if more or (number not in begun.failed and number not in begun.parts):
             more = True
@@ -327,8 +327,10 @@ def _merged(begun: _Begun, asked: Asked, most_bytes: int) -> Answer:
         left -= len(kept.rows)
         room -= kept.size
         more = kept.more
-        last = Cursor(number, kept.rows[-1].mark) if kept.rows else last
-    return Answer(parts, last if more else None)
+        last = (number, kept.rows[-1].mark) if kept.rows else last
+    if not more or last is None:
+        return Answer(parts, None)
+    return Answer(parts, Cursor(*last, mark_of_question(asked.path, asked.query)))
 
 
 def _fitting(rows: list[Row], most_bytes: int, *, or_one: bool) -> list[Row]:

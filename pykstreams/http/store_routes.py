@@ -16,6 +16,7 @@ from pykstreams.http.questions import (
     VersionQuestion,
     VersionsQuestion,
     WindowsQuestion,
+    key_writer,
     not_readable,
     serde_of,
 )
@@ -82,6 +83,7 @@ def _one(store: StoreDescription, given: Given) -> Question:
 
 def _range(store: StoreDescription, given: Given) -> Question:
     lower, upper = _optional_key(store, given, "from"), _optional_key(store, given, "to")
+    _check_order(store, given, lower, upper, ("from", "to"))
     return RangeQuestion(store, lower, upper, reverse=given.reverse)
 
 
@@ -122,7 +124,21 @@ def _keys(store: StoreDescription, given: Given) -> tuple[object, object, object
     lower, upper = _optional_key(store, given, "key_from"), _optional_key(store, given, "key_to")
     if key is not None and (lower is not None or upper is not None):
         raise ProblemError("bad-request", "key and key_from or key_to are given; give one key, or the ends of a range")
+    _check_order(store, given, lower, upper, ("key_from", "key_to"))
     return key, lower, upper
+
+
+def _check_order(store: StoreDescription, given: Given, lower: object, upper: object, names: tuple[str, str]) -> None:
+    """A ``ProblemError`` for a range that has no keys; a store would warn of it, in the log of the worker."""
+    if lower is None or upper is None:
+        return
+    written = key_writer(store)
+    if written(lower) > written(upper):
+        first, last = names
+        raise ProblemError(
+            "bad-request",
+            f"{first} is {given.text(first)!r} and {last} is {given.text(last)!r}, whose bytes come before; swap them",
+        )
 
 
 def _span(first: int | None, last: int | None) -> tuple[int | None, int | None]:

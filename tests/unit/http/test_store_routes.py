@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import orjson
 import pytest
 
 from pykstreams import (
@@ -28,6 +29,7 @@ from pykstreams import (
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.types import END_OF_TIME, Decoder, Encoder
 from pykstreams.http.exchange import HttpRequest
+from pykstreams.http.local_answers import mark_of_question
 from pykstreams.serdes import SchemaRegistryAvroSerde
 from pykstreams.serdes.base import CompiledSerde
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
@@ -70,6 +72,37 @@ def prices(make: Make) -> Client:
     application = make(table(), partitions=3)
     spread(application, ["tea", "milk", "a/b", "a b", "ä", "50%", ".."], 3)
     return client_of(application)
+
+
+@pytest.mark.parametrize("other", ["range?from=a&limit=2", "range?order=desc", "prefix?prefix=t", "range?to=z"])
+def test_a_cursor_is_refused_with_another_question(make: Make, other: str) -> None:
+    application = make(table(), partitions=1)
+    application.feed(("tea", "green", 0), ("milk", "white", 1), ("rum", "brown", 2))
+    client = client_of(application)
+    cursor = client.get("/stores/prices/range?limit=1").json["next"]
+
+    assert client.get(f"/stores/prices/range?limit=2&stale=allow&cursor={cursor}").status == 200
+    assert client.get(f"/stores/prices/{other}&cursor={cursor}").problem == "bad-request"
+
+
+@pytest.mark.parametrize("row", [[-2, "x"], [True, "x"], [1.5, "x"], ["0", "x"], [0, None], [0]])
+def test_a_cursor_that_no_answer_has_given_is_refused(prices: Client, row: list[object]) -> None:
+    of = mark_of_question("/stores/prices/range", {})
+    cursor = base64.urlsafe_b64encode(orjson.dumps([*row, of])).decode().rstrip("=")
+
+    assert prices.get(f"/stores/prices/range?cursor={cursor}").problem == "bad-request"
+
+
+def test_a_range_without_keys_is_refused_before_the_store_can_warn_of_it(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    builder = StreamsBuilder()
+    grouped = builder.stream(TOPIC, Consumed(key_serde=TEXT, value_serde=TEXT)).group_by_key()
+    grouped.windowed_by(TimeWindows(10, grace=0)).count(materialized="counts")
+    client = client_of(make(builder, partitions=1))
+
+    assert client.get("/stores/counts/windows?key_from=z&key_to=a").problem == "bad-request"
+    assert [one for one in caplog.records if one.levelname == "WARNING"] == []
 
 
 def test_row_of_a_store_that_keeps_no_times_shows_none(make: Make) -> None:
@@ -331,6 +364,7 @@ def test_the_stores_and_their_kinds_are_listed(windows: Client) -> None:
         ("/stores/prices/range?limit=-1", 400, "bad-request"),
         ("/stores/prices/range?limit=1&limit=2", 400, "bad-request"),
         ("/stores/prices/range?cursor=x", 400, "bad-request"),
+        ("/stores/prices/range?from=z&to=a", 400, "bad-request"),
         ("/stores/prices/range?order=up", 400, "bad-request"),
         ("/stores/../../etc/passwd", 404, "not-found"),
         ("/stores/%2e%2e/%2e%2e/etc/passwd", 404, "not-found"),
