@@ -99,10 +99,18 @@ class Answers:
             *map(self._store_route, STORE_ROUTES),  # first, since they are asked most
             *self._page.routes(),
             HttpRoute(
-                "/health/live", "live", "200 unless the application has failed: restart it.", self._live, open=True
+                "/health/live",
+                "live",
+                "200 unless the application has failed, or a worker is stuck: restart it.",
+                self._live,
+                open=True,
             ),
             HttpRoute(
-                "/health/ready", "ready", "200 when every task runs, with their progress.", self._ready, open=True
+                "/health/ready",
+                "ready",
+                "200 when every task runs and no worker is stuck, with their progress.",
+                self._ready,
+                open=True,
             ),
             HttpRoute("/openapi.json", "openapi", "This description.", self._described),
             HttpRoute("/instances", "instances", "The instances of the group, with their stores.", self._instances),
@@ -181,7 +189,8 @@ class Answers:
 
     async def _live(self, given: Given) -> HttpAnswer:
         health = self._streams.health()
-        return json_answer({"alive": health.alive, "state": health.state.value}, 200 if health.alive else 503)
+        body = {"alive": health.alive, "state": health.state.value, "stuck": health.stuck}
+        return json_answer(body, 200 if health.alive else 503)
 
     async def _ready(self, given: Given) -> HttpAnswer:
         health = self._streams.health()
@@ -193,6 +202,7 @@ class Answers:
             "ready": health.ready,
             "alive": health.alive,
             "state": health.state.value,
+            "stuck": health.stuck,
             "paused": self._streams.is_paused,
             "running": sum(one.running for one in health.tasks.values()),
             "restoring": sum(not one.running for one in health.tasks.values()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime.life_cycle import State
@@ -22,8 +22,12 @@ class Health:
     """How an application is, for a probe."""
 
     alive: bool
-    """False when it has failed: start it again."""
+    """False when it has failed, or a worker is stuck: start it again."""
     ready: bool
-    """True when every task it owns is running."""
+    """True when every task it owns is running, and no worker is stuck."""
     state: State
     tasks: Mapping[TaskId, TaskHealth]
+    stuck: Mapping[str, int] = field(default_factory=dict)
+    """The workers that have been in one turn, mostly in one call of a user's function, for longer than
+    ``max.poll.interval.ms``, and for how many ms: the group has given their tasks to others.
+    """

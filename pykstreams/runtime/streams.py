@@ -316,11 +316,15 @@ class KafkaStreams:
     def health(self) -> Health:
         """How the application is, with the progress of each task."""
         tasks: dict[TaskId, TaskHealth] = {}
+        stuck: dict[str, int] = {}
         for worker in self._workers.workers:
+            if (stuck_s := worker.stuck_s()) is not None:
+                stuck[worker.name] = round(stuck_s * 1000)
             tasks.update(dict.fromkeys(worker.running_tasks, TaskHealth(True, 0)))
             tasks.update({task_id: TaskHealth(False, left) for task_id, left in worker.remaining().items()})
         state = self.state
-        return Health(state not in (State.PENDING_ERROR, State.ERROR), state is State.RUNNING, state, tasks)
+        alive = state not in (State.PENDING_ERROR, State.ERROR) and not stuck
+        return Health(alive, state is State.RUNNING and not stuck, state, tasks, stuck)
 
     def store(
         self,

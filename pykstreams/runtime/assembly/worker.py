@@ -18,6 +18,7 @@ from pykstreams.runtime.assembly.group import group_parts, is_static
 from pykstreams.runtime.assembly.shadows import build_swaps
 from pykstreams.runtime.clients.consumers.data_consumer import DataConsumer
 from pykstreams.runtime.clients.consumers.lost_positions import LostPositions
+from pykstreams.runtime.clients.coordinators.coordinator_requests import group_settings
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import WorkerProducer
@@ -120,6 +121,7 @@ def build_worker(
         clock=clock,
         on_running=on_running,
         leaves_on_failure=not is_static(config),
+        longest_turn_s=group_settings(config, None).rebalance_timeout_ms / 1000,
     )
 
 

@@ -137,6 +137,7 @@ class Worker:
 
     :param layout: the topics, and the tasks that it shares with the other workers.
     :param leaves_on_failure: whether it leaves the group when it fails; a static member rather keeps its place.
+    :param longest_turn_s: how long its group lets a turn last (``max.poll.interval.ms``).
     """
 
     def __init__(
@@ -149,6 +150,7 @@ class Worker:
         clock: Clock,
         on_running: Callable[[bool], None] = lambda _: None,
         leaves_on_failure: bool = True,
+        longest_turn_s: float = 300.0,
     ) -> None:
         self.name = name
         self._parts = parts
@@ -180,6 +182,9 @@ class Worker:
             key_watch=parts.key_watch,
         )
         self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
+        self._longest_turn_s = longest_turn_s
+        self._turn_since: float | None = None
+        """When the turn under way began; ``None`` before the first one and after the last one."""
         self._starts_over = StartsOver(config.retry_backoff_ms / 1000)
 
     @property
@@ -191,6 +196,14 @@ class Worker:
     def all_running(self) -> bool:
         """Whether it has all of its tasks, and all of them run."""
         return self._life.runs
+
+    def stuck_s(self) -> float | None:
+        """Seconds since the turn under way began, if that is longer ago than a member of its group may take
+        (``max.poll.interval.ms``): then others have its tasks. ``None`` otherwise; may be called from any thread.
+        """
+        since = self._turn_since
+        busy_s = 0.0 if since is None else self._clock.monotonic() - since
+        return busy_s if busy_s > self._longest_turn_s else None
 
     def tasks(self) -> Mapping[Task, bool]:
         """Its tasks, and whether each of them runs; may be called from any thread."""
@@ -246,6 +259,7 @@ class Worker:
             self._parts.membership.start(self._layout, self.revoked)
             while not self._life.stops:
                 self.step()
+            self._turn_since = None
             self._commit_for_the_last_time()
         except BaseException as error:
             self._parts.output.commits.abort()
@@ -253,6 +267,7 @@ class Worker:
                 raise missing from error
             raise
         finally:
+            self._turn_since = None
             self._close()
 
     def _missing_topic(self, error: BaseException) -> Exception | None:
@@ -262,6 +277,7 @@ class Worker:
 
     def step(self) -> None:
         """One turn; raises what cannot be mended."""
+        self._turn_since = self._clock.monotonic()
         self._life.raise_failure()
         try:
             self._turn()

@@ -35,6 +35,7 @@ class Streams:
         self.state = State.RUNNING
         self.is_paused = False
         self.tasks = {TaskId(0, 0): TaskHealth(True, 0)}
+        self.stuck: dict[str, int] = {}
         self.lags: dict[str, dict[int, LagInfo]] = {}
         self.brokers_fail: ClusterError | None = None
         self.threads: list[ThreadMetadata] = []
@@ -60,8 +61,9 @@ class Streams:
         return self.threads
 
     def health(self) -> Health:
-        alive = self.state not in (State.PENDING_ERROR, State.ERROR)
-        return Health(alive, self.state is State.RUNNING, self.state, self.tasks)
+        alive = self.state not in (State.PENDING_ERROR, State.ERROR) and not self.stuck
+        ready = self.state is State.RUNNING and not self.stuck
+        return Health(alive, ready, self.state, self.tasks, self.stuck)
 
     def all_local_store_partition_lags(self) -> dict[str, dict[int, LagInfo]]:
         if self.brokers_fail is not None:

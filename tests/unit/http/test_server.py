@@ -66,6 +66,7 @@ def test_health_is_what_orchestrators_ask_for(application: Application) -> None:
         "ready": False,
         "alive": True,
         "state": "rebalancing",
+        "stuck": {},
         "paused": False,
         "running": 1,
         "restoring": 1,
@@ -75,6 +76,11 @@ def test_health_is_what_orchestrators_ask_for(application: Application) -> None:
 
     streams.state = State.ERROR
     assert (client.get("/health/live").status, client.get("/health/ready").status) == (503, 503)
+
+    streams.state, streams.stuck = State.RUNNING, {"shop-StreamThread-1": 301_000}
+    for answer in (client.get("/health/live"), client.get("/health/ready")):
+        assert (answer.status, answer.json["alive"]) == (503, False)
+        assert answer.json["stuck"] == {"shop-StreamThread-1": 301_000}
 
 
 def test_whoever_has_no_token_reads_no_store(serve: Serve) -> None:

@@ -28,7 +28,7 @@ from pykstreams.runtime.clients.consumers.lost_positions import LOOK_S
 from pykstreams.runtime.clients.consumers.messages import Fetched
 from pykstreams.runtime.clients.positions import BEGINNING
 from pykstreams.runtime.key_places.key_watch import KeyWatch
-from pykstreams.runtime.membership.membership import Lost
+from pykstreams.runtime.membership.membership import Assignment, Lost
 from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.restore.restore import Damaged
 from pykstreams.runtime.topics.topic_admin import TopicLayout
@@ -653,6 +653,28 @@ def test_task_that_is_restored_while_the_worker_is_put_out_of_the_group_is_there
 
     assert bench.tasks.running.keys() == {ONE}
     assert len(bench.made) == 1 + len(bench.updater.closed)
+
+
+def test_worker_in_one_turn_for_longer_than_a_member_may_take_is_stuck_until_the_next_one(
+    bench: WorkerBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[float | None] = []
+    poll = bench.membership.poll
+
+    def takes_long(timeout: float = 0) -> Assignment | Lost | None:
+        for seconds in (299, 2):
+            bench.clock.advance(seconds)
+            found.append(bench.worker.stuck_s())
+        return poll(timeout)
+
+    assert bench.worker.stuck_s() is None
+    monkeypatch.setattr(bench.membership, "poll", takes_long)
+    bench.worker.step()
+    monkeypatch.setattr(bench.membership, "poll", poll)
+    bench.worker.step()
+
+    assert found == [None, 301]
+    assert bench.worker.stuck_s() is None
 
 
 def test_a_task_is_given_to_a_reader_while_it_runs_or_is_held_and_not_while_it_is_restored(bench: WorkerBench) -> None:
