@@ -64,6 +64,10 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _LOOK_FOR_SIGNALS_S = 0.2
+_STOP_LOOK_S = 10.0
+"""How often is looked for what keeps an application from stopping, and how long a turn may take before it is named."""
+_STOP_S = 60.0
+"""How long a worker in one turn is waited for, once it was asked to stop."""
 _COLLECT_AFTER = 50_000
 """New containers between two looks for cycles: a batch of records makes thousands, all of them freed by counting."""
 
@@ -289,8 +293,9 @@ class KafkaStreams:
         """Starts, works until SIGINT or SIGTERM comes, then commits, closes and leaves the group.
 
         A static member (``group.instance.id``) remains in the group, since it is about to come back. Raises the error
-        that ended a worker. For scripts, in their main thread: it takes the process over, and makes Python look less
-        often for cycles of garbage, of which records make none.
+        that ended a worker, and ``StreamsError`` for one that is busy with one turn for a minute when it is to end. For
+        scripts, in their main thread: it takes the process over, and makes Python look less often for cycles of
+        garbage, of which records make none.
         """
         with stopped_by_signals(self._request_stop):
             gc.set_threshold(_COLLECT_AFTER, *gc.get_threshold()[1:])
@@ -299,9 +304,31 @@ class KafkaStreams:
                 pass
             leaves = self._leaves_by_itself
             operation = GroupMembershipOperation.LEAVE_GROUP if leaves else GroupMembershipOperation.REMAIN_IN_GROUP
-            self.close(group_membership=operation)
+            self._close_in_time(operation)
         if self.error is not None:
             raise self.error
+
+    def _close_in_time(self, operation: GroupMembershipOperation) -> None:
+        """Closes, and gives up on a worker that remains in one turn: a call of a user's function that does not end."""
+        waited_s = 0.0
+        while not self.close(round(_STOP_LOOK_S * 1000), group_membership=operation):
+            waited_s += _STOP_LOOK_S
+            busy = {
+                worker.name: busy_s for worker in self._workers.workers if (busy_s := worker.busy_s()) > _STOP_LOOK_S
+            }
+            for name, busy_s in busy.items():
+                log.warning(
+                    "%s has been busy with one turn for %.0f s, mostly with one call of a function, and cannot stop "
+                    "before that is over; a second signal ends the process at once",
+                    name,
+                    busy_s,
+                )
+            if busy and waited_s >= _STOP_S:
+                raise StreamsError(
+                    f"{', '.join(busy)} did not stop within {_STOP_S:g} s, being busy with one turn, mostly with one "
+                    "call of a function; what it has not committed is processed again. Give functions that wait for "
+                    "something a time-out"
+                )
 
     def wait(self, timeout: Duration | None = None) -> State:
         """Waits until the application has stopped, for whatever reason; returns the state it is in then."""

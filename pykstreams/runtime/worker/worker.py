@@ -197,12 +197,16 @@ class Worker:
         """Whether it has all of its tasks, and all of them run."""
         return self._life.runs
 
-    def stuck_s(self) -> float | None:
-        """Seconds since the turn under way began, if that is longer ago than a member of its group may take
-        (``max.poll.interval.ms``): then others have its tasks. ``None`` otherwise; may be called from any thread.
-        """
+    def busy_s(self) -> float:
+        """Seconds since the turn under way began, 0 before the first one and after the last one; any thread may ask."""
         since = self._turn_since
-        busy_s = 0.0 if since is None else self._clock.monotonic() - since
+        return 0.0 if since is None else self._clock.monotonic() - since
+
+    def stuck_s(self) -> float | None:
+        """The same, where it is longer than a member of its group may take (``max.poll.interval.ms``): then others have
+        its tasks. ``None`` otherwise.
+        """
+        busy_s = self.busy_s()
         return busy_s if busy_s > self._longest_turn_s else None
 
     def tasks(self) -> Mapping[Task, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import ClusterError, ConfigError, StreamsError
 from pykstreams.core.handlers import StreamThreadExceptionResponse
 from pykstreams.core.ids import TaskId
+from pykstreams.runtime import streams as module
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.health import TaskHealth
 from pykstreams.runtime.life_cycle import State
@@ -24,6 +26,7 @@ from tests.brokers.quick_cluster import SHORT_SESSION
 
 TEXT = Serdes.string()
 LEAVE = GroupMembershipOperation.LEAVE_GROUP
+PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -200,6 +203,40 @@ def test_run_raises_what_start_raised(make: Callable[..., KafkaStreams]) -> None
 
     with pytest.raises(ClusterError, match="no broker answered"):
         streams.run()
+
+
+def test_a_worker_that_remains_in_a_function_is_named_and_given_up(
+    make: Callable[..., KafkaStreams],
+    embedded_cluster: EmbeddedCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    inside, over = threading.Event(), threading.Event()
+
+    def hangs(value: str) -> str:
+        inside.set()
+        over.wait(PATIENCE_S)
+        return value
+
+    monkeypatch.setattr(module, "_STOP_LOOK_S", 0.05)
+    monkeypatch.setattr(module, "_STOP_S", 0.2)
+    send(embedded_cluster, "tea")
+    streams = make(hangs)
+
+    def stop() -> None:
+        inside.wait(PATIENCE_S)
+        streams._request_stop()
+
+    stopping = threading.Thread(target=stop)
+    stopping.start()
+    try:
+        with pytest.raises(StreamsError, match=r"StreamThread-1 did not stop within 0\.2 s, being busy with one turn"):
+            streams.run()
+    finally:
+        over.set()
+        stopping.join()
+
+    assert "StreamThread-1 has been busy with one turn for" in caplog.text
 
 
 def test_embedded_cluster_refuses_exactly_once(make: Callable[..., KafkaStreams]) -> None:
