@@ -61,7 +61,10 @@ class ResetPlan:
             yield f"delete local state in {self.folder}{tasks}"
 
     def notes(self) -> Iterator[str]:
-        """Yields what is left as it is, or is not there, with the option that changes it."""
+        """Yields what is left as it is, or is not there, with the option that changes it.
+
+        That there is no local state is told only where there is something else to reset.
+        """
         for topic in self.unread:
             yield f"topic {topic} does not exist: its offsets are left out"
         for topic in self.left_alone:
@@ -69,7 +72,7 @@ class ResetPlan:
                 f"topic {topic} is left alone: it looks like one of this application, and the topology does not make "
                 f"it; --internal-topics {topic} deletes it"
             )
-        if self.looked_in is not None:
+        if self.looked_in is not None and any(True for _ in self.lines()):
             yield (
                 f"no local state in {self.looked_in}: where workers have run on another machine or with another state "
                 "directory, delete it there, by --to-current with their --state-dir, before they start"
