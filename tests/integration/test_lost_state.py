@@ -212,7 +212,7 @@ def test_state_whose_changelog_was_deleted_is_refused_and_both_ways_out_are_told
 
     assert code == 2, said
     assert f"{app.name}-counts-changelog" in said
-    assert "Either bring back topic" in said
+    assert "Otherwise bring back topic" in said
     assert "or delete the folder" in said
     assert len(app.folders("counts")) == PARTITIONS
     assert list(app.counts().values()) == [1] * KEYS
