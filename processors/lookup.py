@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Duration, Forward, KeyValueMapper, duration_ms, whole_number
+from pykstreams.core.types import Duration, Forward, KeyValueMapper, duration_ms, keep_whole_number
 from pykstreams.processors.event_loop import SHARED, EventLoopThread
 from pykstreams.processors.map_values_async import MapValuesAsync
 from pykstreams.processors.user_functions import describe_function
@@ -48,8 +48,7 @@ class LookupCache:
     missing_ttl: Duration | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "max_entries", whole_number(self.max_entries, "max_entries"))
-        if self.max_entries < 1:
+        if keep_whole_number(self, "max_entries") < 1:
             raise ValueError(f"max_entries is {self.max_entries!r}; at least one answer must have room")
         for name in ("ttl", "missing_ttl"):
             given: Duration | None = getattr(self, name)

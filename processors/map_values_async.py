@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from pykstreams.core.processor import OperatorContext
-from pykstreams.core.types import Forward, Headers, whole_number
+from pykstreams.core.types import Forward, Headers, keep_whole_number
 from pykstreams.processors.event_loop import SHARED, EventLoopThread
 from pykstreams.processors.user_functions import describe_function
 from pykstreams.state.encoding.record_context import RawContext
@@ -52,11 +52,9 @@ class MapValuesAsync:
                 f"{_told(self.function)} is not a coroutine function; define it with 'async def' (a blocking call goes "
                 "through asyncio.to_thread), or use map_values"
             )
-        for counted in ("max_in_flight", "retries"):
-            object.__setattr__(self, counted, whole_number(getattr(self, counted), counted))
-        if self.max_in_flight < 1:
+        if keep_whole_number(self, "max_in_flight") < 1:
             raise ValueError(f"max_in_flight is {self.max_in_flight!r}; at least one record must be in flight")
-        if self.retries < 0:
+        if keep_whole_number(self, "retries") < 0:
             raise ValueError(f"retries is {self.retries!r}; it must not be negative")
         if self.timeout_ms is not None and self.timeout_ms < 1:
             raise ValueError(f"timeout is {self.timeout_ms} ms; give at least 1 ms, or None for no limit")

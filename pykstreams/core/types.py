@@ -120,6 +120,16 @@ def whole_number(value: object, what: str) -> int:
     raise TypeError(f"{what} is {value!r}; expected a whole number")
 
 
+def keep_whole_number(options: object, field: str, of: str = "") -> int:
+    """Keeps a field of frozen options as the ``int`` that ``whole_number`` makes of it, and returns that.
+
+    :param of: follows the name of the field in errors.
+    """
+    found = whole_number(getattr(options, field), f"{field}{of}")
+    object.__setattr__(options, field, found)
+    return found
+
+
 def number(value: object, what: str) -> float:
     """Returns a number that measures something, as a ``float``; ``TypeError`` for text and truth values.
 

@@ -23,7 +23,7 @@ from pykstreams.core.types import (
     Untold,
     duration_ms,
     flag,
-    whole_number,
+    keep_whole_number,
 )
 from pykstreams.dsl.serde_fields import SerdeField, key_serde_field, value_serde_field
 from pykstreams.dsl.user_calls import check_option
@@ -228,10 +228,8 @@ class Repartitioned(_NamedOptions, Generic[K, V]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.num_partitions is not None:
-            object.__setattr__(self, "num_partitions", whole_number(self.num_partitions, "num_partitions"))
-            if self.num_partitions < 1:
-                raise ValueError(f"num_partitions is {self.num_partitions}; a topic has at least one partition")
+        if self.num_partitions is not None and keep_whole_number(self, "num_partitions") < 1:
+            raise ValueError(f"num_partitions is {self.num_partitions}; a topic has at least one partition")
         check_option(self, "partitioner", _PARTITIONER)
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Generic, TypeAlias, TypeVar
 
 from pykstreams.core.names import valid_name
-from pykstreams.core.types import Duration, duration_ms, number, whole_number
+from pykstreams.core.types import Duration, duration_ms, keep_whole_number, number
 from pykstreams.dsl.options import Options
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.serde_fields import SerdeField, key_serde_field, value_serde_field
@@ -61,14 +61,13 @@ class Retry(Options, Generic[K, V]):
     value_serde: SerdeField[V] = value_serde_field()
 
     def __post_init__(self) -> None:
-        for counted in ("max_attempts", "max_waiting", "seed"):
-            if (given := getattr(self, counted)) is not None:
-                object.__setattr__(self, counted, whole_number(given, counted))
         for measured in ("jitter", "factor"):
             object.__setattr__(self, measured, number(getattr(self, measured), measured))
-        if self.max_attempts is not None and self.max_attempts < 1:
+        if self.seed is not None:
+            keep_whole_number(self, "seed")
+        if self.max_attempts is not None and keep_whole_number(self, "max_attempts") < 1:
             raise ValueError(f"max_attempts is {self.max_attempts!r}; give at least 1, or None for any number")
-        if self.max_waiting < 1:
+        if keep_whole_number(self, "max_waiting") < 1:
             raise ValueError(f"max_waiting is {self.max_waiting!r}; at least one record must be allowed to wait")
         if not 0 <= self.jitter <= 1:
             raise ValueError(f"jitter is {self.jitter!r}; it is a share of the back-off, from 0 to 1")

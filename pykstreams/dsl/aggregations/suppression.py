@@ -16,7 +16,7 @@ from typing import ClassVar
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import valid_name
 from pykstreams.core.processor import OperatorSupplier
-from pykstreams.core.types import Duration, duration_ms, flag, whole_number
+from pykstreams.core.types import Duration, duration_ms, flag, keep_whole_number
 from pykstreams.dsl.aggregations.idle_windows import idle_ms_of
 from pykstreams.dsl.options import Options, expected, unexpected
 from pykstreams.dsl.place import Place
@@ -57,11 +57,10 @@ class BufferConfig(Options):
 
     def __post_init__(self) -> None:
         for field in ("max_records", "max_bytes"):
-            if (given := getattr(self, field)) is not None:
-                limit = whole_number(given, f"{field} of a BufferConfig")
-                if limit < 0:
-                    raise ValueError(f"{field} of a BufferConfig is {limit}; it must not be negative")
-                object.__setattr__(self, field, limit)
+            if getattr(self, field) is None:
+                continue
+            if (limit := keep_whole_number(self, field, " of a BufferConfig")) < 0:
+                raise ValueError(f"{field} of a BufferConfig is {limit}; it must not be negative")
         flag(self.logging, "logging of a BufferConfig")
 
     @property

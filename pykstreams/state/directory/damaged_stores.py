@@ -26,7 +26,7 @@ def set_aside(task_dir: Path, store: str, now_ms: int) -> Path | None:
         if not found.exists():
             return None
         for former in task_dir.iterdir():
-            if _is_of(former.name, store):
+            if _store_of(former.name) == store:
                 shutil.rmtree(former) if former.is_dir() else former.unlink()
         return found.rename(target)
     except OSError as error:
@@ -38,10 +38,10 @@ def set_aside(task_dir: Path, store: str, now_ms: int) -> Path | None:
 
 def is_set_aside(path: Path) -> bool:
     """Whether a folder beside the stores is that of a damaged one."""
-    store, _, time = path.name.rpartition(_DAMAGED)
-    return bool(store) and time.isdecimal()
+    return bool(_store_of(path.name))
 
 
-def _is_of(name: str, store: str) -> bool:
-    prefix = f"{store}{_DAMAGED}"
-    return name.startswith(prefix) and name.removeprefix(prefix).isdecimal()
+def _store_of(name: str) -> str:
+    """The store that a folder is of, if it is that of a damaged one; empty otherwise."""
+    store, _, time = name.rpartition(_DAMAGED)
+    return store if time.isdecimal() else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pykstreams.core.types import whole_number
+from pykstreams.core.types import keep_whole_number
 from pykstreams.state.encoding.layout import PLAIN, WITH_HEADERS, Layout
 from pykstreams.state.engines.durable import durable
 from pykstreams.state.engines.memory import LruEngine, MemoryEngine
@@ -35,12 +35,9 @@ class PersistentKeyValueSupplier(KeyValueBytesStoreSupplier):
     metrics_scope = "rocksdb"
 
     def __post_init__(self) -> None:
-        if self.prefix_bytes is None:
-            return
-        width = whole_number(self.prefix_bytes, f"prefix_bytes of store {self.name!r}")
-        if width < 1:
-            raise ValueError(f"prefix_bytes of store {self.name!r} is {width}; a prefix has at least one byte")
-        object.__setattr__(self, "prefix_bytes", width)
+        of = f" of store {self.name!r}"
+        if self.prefix_bytes is not None and keep_whole_number(self, "prefix_bytes", of) < 1:
+            raise ValueError(f"prefix_bytes{of} is {self.prefix_bytes}; a prefix has at least one byte")
 
     def get(self) -> Engine:
         return durable(self.name, self.prefix_bytes)

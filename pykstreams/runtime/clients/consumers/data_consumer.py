@@ -110,7 +110,8 @@ class DataConsumer:
         positions = self._positions
         for place, run in fetched.runs.items():
             positions[place] = run[-1].offset() + 1
-            self._starts.setdefault(place, run[0].offset())
+            if place not in self._starts:
+                self._starts[place] = run[0].offset()
             self._ends.pop(place, None)
         for partition, end in fetched.ends.items():
             # Behind the records of the same batch there may be markers and aborted records: no record shows them.
