@@ -158,7 +158,7 @@ class Page:
         with contextlib.redirect_stdout(printed):
             exec(code, names)
         if block.printed is not None:
-            assert printed.getvalue() == block.printed, f"{self.path}:{block.line}"
+            assert f"{self.path}:{block.line}\n{printed.getvalue()}" == f"{self.path}:{block.line}\n{block.printed}"
         return printed.getvalue()
 
 

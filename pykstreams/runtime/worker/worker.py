@@ -345,16 +345,16 @@ class Worker:
         if not self._output_is_ready():
             return
         tasks.poll()
-        works = not parts.pause.is_set
-        if parts.swaps is not None and self._life.is_assigned and works:
+        pause = parts.pause
+        if parts.swaps is not None and self._life.is_assigned and not pause.is_set:
             parts.swaps.poll()
         self._report_running()
         parts.output.commits.before_processing()  # records are decoded as they are fed, which may send dead letters
         began = self._clock.monotonic()
-        polled = self._feed.poll(self._patience(), processes=works)
+        polled = self._feed.poll(self._patience(), processes=not pause.is_set)
         self._metrics.polled(self._clock.monotonic() - began, polled)
         requested = self._schedule.transaction_waits
-        if works and not requested and parts.output.keeps_up():
+        if not pause.is_set and not requested and parts.output.keeps_up():  # it may have been set in the wait
             requested |= self._work()
         requested |= parts.swaps is not None and parts.swaps.commit_requested
         parts.output.poll()

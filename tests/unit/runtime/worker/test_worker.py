@@ -1239,6 +1239,17 @@ def test_paused_worker_reads_as_far_as_there_is_room_commits_and_neither_process
     assert bench.membership.offsets == {P0: (1, "m1")}
 
 
+def test_records_that_come_while_the_worker_waits_for_them_and_is_paused_are_not_processed(bench: WorkerBench) -> None:
+    def pause() -> None:
+        bench.pause.is_set = True
+
+    bench.assign(ONE)
+    bench.reader.when_fetching = pause
+    bench.feed(P0, 0)
+
+    assert bench.made[0].done == {}
+
+
 def test_paused_worker_waits_for_records_though_there_are_some_to_process(bench: WorkerBench) -> None:
     bench.assign(ONE)
     bench.pause.is_set = True
