@@ -610,7 +610,12 @@ class KafkaStreams:
 
     def _finish(self) -> None:
         with self._finishing:
-            self._application.close()
+            try:
+                self._application.close()
+            except Exception as error:  # it has closed all that it could; tasks were committed and closed before
+                log.exception("closing a part of the application failed: %s", error)
+                if self.error is None:
+                    self.error = error
             self._metrics.close_reporters()
             if self.state is not State.PENDING_ERROR:
                 self._life.move(State.PENDING_SHUTDOWN)

@@ -17,6 +17,7 @@ from pykstreams.core.errors import ClusterError, ConfigError, StreamsError
 from pykstreams.core.handlers import StreamThreadExceptionResponse
 from pykstreams.core.ids import TaskId
 from pykstreams.runtime import streams as module
+from pykstreams.runtime.application import Application
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.health import TaskHealth
 from pykstreams.runtime.life_cycle import State
@@ -125,6 +126,30 @@ def test_a_state_listener_that_fails_does_not_hold_the_application_up(
     assert streams.close(20_000, group_membership=LEAVE)
     assert streams.state is State.NOT_RUNNING
     assert "its state listener failed at running -> pending_shutdown" in caplog.text
+
+
+@pytest.mark.parametrize("is_started", [False, True])
+def test_a_part_that_cannot_be_closed_does_not_keep_the_application_from_its_end(
+    make: Callable[..., KafkaStreams],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    is_started: bool,
+) -> None:
+    def close(application: Application) -> None:
+        raise OSError("the disk is gone")
+
+    streams = make()
+    if is_started:
+        streams.start()
+        assert streams.wait_for_state(State.RUNNING, 20_000)
+    with monkeypatch.context() as patched:
+        patched.setattr(Application, "close", close)
+
+        assert streams.close(20_000, group_membership=LEAVE)
+
+    assert streams.state is State.NOT_RUNNING
+    assert str(streams.error) == "the disk is gone"
+    assert "closing a part of the application failed: the disk is gone" in caplog.text
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
