@@ -42,7 +42,9 @@ class Cursor:
                 raise ValueError(f"[{partition!r}, {mark!r}] is no row")
         except (ValueError, TypeError) as error:
             raise ProblemError(
-                "bad-request", f"{text!r} is no cursor; take the 'next' of an answer as it is"
+                "bad-request",
+                f"{text!r} is no cursor of this release; take the 'next' of an answer as it is, or begin again "
+                "without it",
             ) from error
         if asked != of:
             raise ProblemError(
