@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -20,7 +20,7 @@ from pykstreams.http.local_answers import Source
 from pykstreams.http.openapi import described
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.parameters import Given, Parameter
-from pykstreams.http.problems import ProblemError, problem_of
+from pykstreams.http.problems import WRITE_UTF_8, ProblemError, problem_of
 from pykstreams.http.questions import ShortQuestion, ShownRow, body_of, fragment
 from pykstreams.http.route import HttpRoute, Reply
 from pykstreams.http.routing import Answer, Routing, parts_json
@@ -171,8 +171,7 @@ class Answers:
                 continue
             if not route.open:
                 self._check_token(request)
-            query = parse_qsl(request.query, keep_blank_values=True) if request.query else ()
-            return route, Given(request.path, found.groupdict(), query, known)
+            return route, Given(request.path, found.groupdict(), _pairs(request.query), known)
         path = request.path if len(request.path) <= _SHOWN else f"{request.path[:_SHOWN]}..."
         raise ProblemError("not-found", f"there is nothing at {path!r}; /openapi.json tells what there is")
 
@@ -253,6 +252,16 @@ class Answers:
         queries = self._streams.local_queries
         queries.check_name(name)
         return queries.descriptions()[name]
+
+
+def _pairs(query: str) -> Sequence[tuple[str, str]]:
+    """The names and texts of a query; a ``ProblemError`` for one that is no UTF-8."""
+    if not query:
+        return ()
+    try:
+        return parse_qsl(query, keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError as error:
+        raise ProblemError("bad-request", f"the query of the request is no UTF-8 ({error}); {WRITE_UTF_8}") from error
 
 
 def _of_query(route: HttpRoute) -> dict[str, Parameter]:

@@ -16,6 +16,9 @@ log = logging.getLogger(__name__)
 RETRY_AFTER: Final = {"retry-after": "1"}
 """Asks for another try in a second: what is missing is on its way."""
 
+WRITE_UTF_8: Final = "write text in UTF-8, and bytes that are keys in base64"
+"""Advice for what is no text."""
+
 _TITLES: Final = {
     "bad-request": (400, "The request cannot be understood"),
     "bad-key": (400, "The key is none of this store"),

@@ -112,6 +112,37 @@ def test_every_route_that_tells_anything_needs_the_token(application: Applicatio
     assert told == {"/", "/live/page.js", "/live/page.css", "/health/live", "/health/ready"}
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/stores/prices/keys/%FF",
+        "/stores/prices/keys/a%C3",
+        "/stores/prices/keys/%ED%A0%80",
+        "/stores/%FF/keys/tea",
+        "/%FF",
+        "/stores/prices/keys?key=%FF",
+        "/stores/prices/range?from=a&to=%C3",
+        "/stores/prices/range?%FF=a",
+    ],
+)
+def test_what_is_no_utf_8_is_refused_rather_than_read_as_another_key(
+    serve: Serve, application: Application, target: str
+) -> None:
+    for key in ("\ufffd", "a\ufffd", "\ufffd\ufffd\ufffd"):
+        spread(application, [key], 2)
+
+    answer = get(serve().port, target)
+    assert (answer.status, answer.problem) == (400, "bad-request")
+    assert "UTF-8" in answer.json["detail"]
+
+
+@pytest.mark.parametrize("target", ["keys/%EF%BF%BD", "keys?key=%EF%BF%BD"])
+def test_the_replacement_character_is_a_key_as_any_other(serve: Serve, application: Application, target: str) -> None:
+    spread(application, ["\ufffd"], 2)
+
+    assert get(serve().port, f"/stores/prices/{target}").json["value"] == "v-\ufffd"
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 def test_only_reading_is_possible(application: Application, method: str) -> None:
     answer = client_of(application).get("/stores/prices/keys/tea", method=method)

@@ -104,6 +104,8 @@ def test_problems_are_the_same_as_those_of_the_thread(serve: Serve) -> None:
     assert problem("/stores/nothing/keys/tea", **allowed) == (404, "unknown-store")
     assert problem("/stores/prices/keys/tea?what=1", **allowed) == (400, "bad-request")
     assert problem("/stores/prices/keys/tea?position=5", **allowed) == (400, "bad-request")
+    assert problem("/stores/prices/keys/%FF", **allowed) == (400, "bad-request")
+    assert problem("/stores/prices/keys?key=%FF", **allowed) == (400, "bad-request")
     assert problem("/nothing", **allowed) == (404, "not-found")
     assert problem("/stores/prices/keys/tea", "POST", **allowed) == (405, "method")
 
