@@ -14,7 +14,7 @@ from starlette.routing import compile_path
 from pykstreams.core.clock import Clock
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.http import parameters as named
-from pykstreams.http.exchange import JSON, HttpAnswer, HttpRequest, json_answer
+from pykstreams.http.exchange import JSON, LIVE, READY, HttpAnswer, HttpRequest, json_answer
 from pykstreams.http.live.page import LivePage
 from pykstreams.http.local_answers import Source
 from pykstreams.http.openapi import described
@@ -99,14 +99,14 @@ class Answers:
             *map(self._store_route, STORE_ROUTES),  # first, since they are asked most
             *self._page.routes(),
             HttpRoute(
-                "/health/live",
+                LIVE,
                 "live",
                 "200 unless the application has failed, or a worker is stuck: restart it.",
                 self._live,
                 open=True,
             ),
             HttpRoute(
-                "/health/ready",
+                READY,
                 "ready",
                 "200 when every task runs and no worker is stuck, with their progress.",
                 self._ready,
