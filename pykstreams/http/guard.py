@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from pykstreams.http.exchange import HttpAnswer, HttpRequest
 from pykstreams.http.options import HttpOptions
-from pykstreams.http.problems import WRITE_UTF_8, ProblemError, problem_of
+from pykstreams.http.problems import WRITE_UTF_8, ProblemError, problem_of, shown
 
 _REPLACEMENT: Final = "\ufffd"
 """Stands for bytes that are no UTF-8."""
@@ -51,14 +51,13 @@ class Guard:
         await _send(answer, send)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
+        path = shown(scope["path"])
         if scope["method"] not in ("GET", "HEAD"):
-            raise ProblemError(
-                "method", f"{scope['method']} {scope['path']}: stores are changed by records only; use GET"
-            )
+            raise ProblemError("method", f"{scope['method']} {path}: stores are changed by records only; use GET")
         length, most = headers.get("content-length", "0"), self._options.max_body_bytes
         if "transfer-encoding" in headers or not length.isdecimal() or int(length[:20]) > most:
             raise ProblemError(
-                "too-large", f"the request of {scope['path']} has a body of its own; nobody reads it, leave it out"
+                "too-large", f"the request of {path} has a body of its own; nobody reads it, leave it out"
             )
         _check_path(scope)
 

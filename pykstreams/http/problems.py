@@ -42,6 +42,19 @@ _TITLES: Final = {
 }
 
 
+_SHOWN: Final = 200
+"""How much of a text of the request is told, which the path of the problem may have anyway."""
+
+
+def shown(text: str) -> str:
+    """A text of the request as a problem tells it: the beginning of a long one.
+
+    >>> shown("tea"), len(shown("t" * 1000))
+    ('tea', 203)
+    """
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
 class ProblemError(Exception):
     """An answer that is an error.
 
@@ -96,6 +109,7 @@ def problem_kinds() -> list[tuple[str, int, str]]:
 
 def problem_of(error: BaseException, path: str) -> ProblemError:
     """The problem for an error of a read; one that nobody foresaw is logged, and its text stays here."""
+    asked = shown(path)
     match error:
         case ProblemError():
             return error
@@ -107,9 +121,9 @@ def problem_of(error: BaseException, path: str) -> ProblemError:
             return ProblemError("bad-key", str(error))
         case TimeoutError():
             return ProblemError(
-                "timeout", f"{path} was not answered in time; ask for fewer rows, or again when there is less to do"
+                "timeout", f"{asked} was not answered in time; ask for fewer rows, or again when there is less to do"
             )
-    log.error("request of %s failed: %r", path, error, exc_info=error)
+    log.error("request of %s failed: %r", asked, error, exc_info=error)
     return ProblemError(
-        "internal", f"{path} could not be answered; the log of this instance says why ({type(error).__name__})"
+        "internal", f"{asked} could not be answered; the log of this instance says why ({type(error).__name__})"
     )

@@ -444,6 +444,38 @@ def test_what_cannot_be_answered_is_a_problem(prices: Client, target: str, statu
     assert (answer.status, answer.problem) == (status, kind)
 
 
+def test_a_limit_of_one_row_is_refused_but_among_instances(prices: Client) -> None:
+    for target in ("/stores/prices/keys/tea?", "/stores/prices/keys?key=tea&"):
+        assert prices.get(f"{target}limit=5").problem == "bad-request"
+        assert prices.get(f"{target}limit=5&scope=local").problem == "bad-request"
+        assert prices.get(f"{target}limit=5&scope=parts").status == 200
+        assert prices.get(f"{target}scope=parts&limit=5").status == 200
+
+
+def test_a_long_key_is_told_once(prices: Client) -> None:
+    key = "k" * 1000
+    for target in (f"/stores/prices/keys/{key}", f"/stores/prices/keys?key={key}"):
+        answer = prices.get(target)
+        assert (answer.status, answer.problem) == (404, "no-such-key")
+        assert f"store 'prices' has nothing for '{'k' * 200}...'" == answer.json["detail"]
+
+
+@pytest.mark.parametrize("target", ["/stores", "/instances", "/health/live", "/openapi.json", "/stores/prices"])
+def test_a_route_without_parameters_says_that_it_has_none(prices: Client, target: str) -> None:
+    detail = prices.get(f"{target}?x=1").json["detail"]
+
+    assert f"{target} has no parameter 'x'; it has: none" == detail
+
+
+def test_the_order_that_is_the_default_may_be_told_or_not_from_page_to_page(prices: Client) -> None:
+    first = prices.get("/stores/prices/range?limit=3").json
+    told = prices.get(f"/stores/prices/range?order=asc&limit=3&cursor={first['next']}")
+    untold = prices.get(f"/stores/prices/range?limit=3&cursor={first['next']}")
+
+    assert (told.status, told.json["rows"]) == (200, untold.json["rows"])
+    assert prices.get(f"/stores/prices/range?order=desc&cursor={first['next']}").problem == "bad-request"
+
+
 def test_a_limit_may_have_zeros_in_front(prices: Client) -> None:
     assert len(prices.get(f"/stores/prices/range?limit={'0' * 5000}2").json["rows"]) == 2
 
