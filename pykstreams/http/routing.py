@@ -162,7 +162,8 @@ class Routing:
                 else:
                     failed(error)
 
-        local.soon(read, then)
+        if not local.soon(read, then):
+            otherwise()
 
     def _finder(self, store: StoreDescription) -> Callable[[object], HeldPartition | None]:
         placing = self._placing(store)
