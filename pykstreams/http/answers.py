@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -14,13 +14,13 @@ from starlette.routing import compile_path
 from pykstreams.core.clock import Clock
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.http import parameters as named
-from pykstreams.http.exchange import JSON, HttpAnswer, HttpRequest, json_answer
+from pykstreams.http.exchange import JSON, LIVE, READY, HttpAnswer, HttpRequest, json_answer
 from pykstreams.http.live.page import LivePage
 from pykstreams.http.local_answers import Source
 from pykstreams.http.openapi import described
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.parameters import Given, Parameter
-from pykstreams.http.problems import ProblemError, problem_of
+from pykstreams.http.problems import WRITE_UTF_8, ProblemError, problem_of, shown
 from pykstreams.http.questions import ShortQuestion, ShownRow, body_of, fragment
 from pykstreams.http.route import HttpRoute, Reply
 from pykstreams.http.routing import Answer, Routing, parts_json
@@ -30,11 +30,11 @@ from pykstreams.http.store_routes import STORE_ROUTES, StoreRoute
 from pykstreams.runtime.queries.catalog import StoreDescription
 from pykstreams.runtime.queries.metadata import StreamsMetadata
 
-_SHOWN: Final = 200
-"""How much of a path that leads nowhere is told."""
-
 _OF_ONE_ROW: Final = frozenset({"key", "as_of", "stale"})
 """The parameters of a question for one row that a worker answers between two batches."""
+
+_OF_INSTANCES: Final = ("scope", "parts")
+"""The parameter by which other instances ask."""
 
 MetricsText = Callable[[], tuple[bytes, str]]
 """Returns the metrics as a body and its content type."""
@@ -60,7 +60,10 @@ class Answers:
         self._token = None if options.token is None else options.token.encode()
         self.routes = self._made()
         """All routes, in the order in which they are tried."""
-        self._patterns = [(_pattern(one.path), one, _of_query(one)) for one in self.routes]
+        self._patterns = [
+            (_pattern(one.path), one, _of_query(one.parameters), _of_query((*one.parameters, *one.among_instances)))
+            for one in self.routes
+        ]
 
     async def answer(self, request: HttpRequest) -> HttpAnswer:
         """Answers a request; every error becomes a JSON problem."""
@@ -99,14 +102,14 @@ class Answers:
             *map(self._store_route, STORE_ROUTES),  # first, since they are asked most
             *self._page.routes(),
             HttpRoute(
-                "/health/live",
+                LIVE,
                 "live",
                 "200 unless the application has failed, or a worker is stuck: restart it.",
                 self._live,
                 open=True,
             ),
             HttpRoute(
-                "/health/ready",
+                READY,
                 "ready",
                 "200 when every task runs and no worker is stuck, with their progress.",
                 self._ready,
@@ -151,8 +154,6 @@ class Answers:
 
         schema = {"$ref": f"#/components/schemas/{'value' if route.single else 'rows'}"}
         parameters = (named.STORE, *route.parameters, *named.COMMON)
-        if route.single:
-            parameters = (*parameters, named.LIMIT)
         content = {JSON: {"schema": schema}}
         return HttpRoute(
             route.path,
@@ -160,21 +161,25 @@ class Answers:
             route.summary,
             handler,
             parameters,
+            among_instances=(named.LIMIT,) if route.single else (),
             content=content,
             soon=soon if route.single else None,
         )
 
     def _found(self, request: HttpRequest) -> tuple[HttpRoute, Given]:
         """The route of a request, and its parameters; a ``ProblemError`` for a request that none of them takes."""
-        for pattern, route, known in self._patterns:
+        for pattern, route, known, known_of_instances in self._patterns:
             if (found := pattern.fullmatch(request.place)) is None:
                 continue
             if not route.open:
                 self._check_token(request)
-            query = parse_qsl(request.query, keep_blank_values=True) if request.query else ()
+            query = _pairs(request.query)
+            if _OF_INSTANCES in query:
+                known = known_of_instances
             return route, Given(request.path, found.groupdict(), query, known)
-        path = request.path if len(request.path) <= _SHOWN else f"{request.path[:_SHOWN]}..."
-        raise ProblemError("not-found", f"there is nothing at {path!r}; /openapi.json tells what there is")
+        raise ProblemError(
+            "not-found", f"there is nothing at {shown(request.path)!r}; /openapi.json tells what there is"
+        )
 
     def _check_token(self, request: HttpRequest) -> None:
         if self._token is None:
@@ -184,7 +189,7 @@ class Answers:
         if scheme.lower() != "bearer" or not fits:
             raise ProblemError(
                 "unauthorized",
-                f"{request.path} needs the token of this application; send Authorization: Bearer TOKEN",
+                f"{shown(request.path)} needs the token of this application; send Authorization: Bearer TOKEN",
             )
 
     async def _live(self, given: Given) -> HttpAnswer:
@@ -255,8 +260,18 @@ class Answers:
         return queries.descriptions()[name]
 
 
-def _of_query(route: HttpRoute) -> dict[str, Parameter]:
-    return {one.name: one for one in route.parameters if one.place == "query"}
+def _pairs(query: str) -> Sequence[tuple[str, str]]:
+    """The names and texts of a query; a ``ProblemError`` for one that is no UTF-8."""
+    if not query:
+        return ()
+    try:
+        return parse_qsl(query, keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError as error:
+        raise ProblemError("bad-request", f"the query of the request is no UTF-8 ({error}); {WRITE_UTF_8}") from error
+
+
+def _of_query(parameters: Iterable[Parameter]) -> dict[str, Parameter]:
+    return {one.name: one for one in parameters if one.place == "query"}
 
 
 def _pattern(path: str) -> re.Pattern[str]:
@@ -276,7 +291,7 @@ def _no_such_key(given: Given, sources: list[Source]) -> ProblemError:
     told = [source.as_json() for source in sources]
     return ProblemError(
         "no-such-key",
-        f"store {given.text('store')!r} has nothing for {given.text('key')!r}",
+        f"store {given.text('store')!r} has nothing for {shown(given.need('key'))!r}",
         **{"from": told[0] if len(told) == 1 else told},
     )
 

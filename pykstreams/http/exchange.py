@@ -10,6 +10,9 @@ import orjson
 
 JSON: Final = "application/json"
 
+LIVE: Final = "/health/live"
+READY: Final = "/health/ready"
+
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Final
+from urllib.parse import unquote_to_bytes
 
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from pykstreams.http.exchange import HttpAnswer, HttpRequest
 from pykstreams.http.options import HttpOptions
-from pykstreams.http.problems import ProblemError, problem_of
+from pykstreams.http.problems import WRITE_UTF_8, ProblemError, problem_of, shown
+
+_REPLACEMENT: Final = "\ufffd"
+"""Stands for bytes that are no UTF-8."""
 
 Answering = Callable[[HttpRequest], Awaitable[HttpAnswer]]
 """Answers a request; every error of it becomes a JSON problem."""
@@ -46,15 +51,15 @@ class Guard:
         await _send(answer, send)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
+        path = shown(scope["path"])
         if scope["method"] not in ("GET", "HEAD"):
-            raise ProblemError(
-                "method", f"{scope['method']} {scope['path']}: stores are changed by records only; use GET"
-            )
+            raise ProblemError("method", f"{scope['method']} {path}: stores are changed by records only; use GET")
         length, most = headers.get("content-length", "0"), self._options.max_body_bytes
         if "transfer-encoding" in headers or not length.isdecimal() or int(length[:20]) > most:
             raise ProblemError(
-                "too-large", f"the request of {scope['path']} has a body of its own; nobody reads it, leave it out"
+                "too-large", f"the request of {path} has a body of its own; nobody reads it, leave it out"
             )
+        _check_path(scope)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
@@ -66,6 +71,16 @@ class Guard:
             else:
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+def _check_path(scope: Scope) -> None:
+    """A ``ProblemError`` for a path that is no UTF-8, of which servers make another one; some do not tell it raw."""
+    if _REPLACEMENT not in scope["path"]:
+        return
+    try:
+        unquote_to_bytes(scope.get("raw_path") or b"").decode()
+    except UnicodeDecodeError as error:
+        raise ProblemError("bad-request", f"the path of the request is no UTF-8 ({error}); {WRITE_UTF_8}") from error
 
 
 def _request(scope: Scope, headers: Headers) -> HttpRequest:

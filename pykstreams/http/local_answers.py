@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 from pykstreams.core.errors import InvalidStateStoreError
-from pykstreams.http.problems import ProblemError
+from pykstreams.http.problems import ProblemError, shown
 from pykstreams.http.questions import Question, Row, ShortQuestion
 from pykstreams.http.staleness import Staleness
 from pykstreams.runtime.queries.catalog import HeldPartition, Role
@@ -20,6 +20,8 @@ from pykstreams.state.interfaces.position import Position, PositionBound, is_per
 
 _SAME_ROWS: Final = frozenset({"cursor", "limit", "partition", "position", "scope", "stale"})
 """Parameters that may change from page to page: how many rows, and who is asked for them."""
+
+_USUAL_ORDER: Final = ("order", "asc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,14 @@ class Cursor:
                 raise ValueError(f"[{partition!r}, {mark!r}] is no row")
         except (ValueError, TypeError) as error:
             raise ProblemError(
-                "bad-request", f"{text!r} is no cursor; take the 'next' of an answer as it is"
+                "bad-request",
+                f"{shown(text)!r} is no cursor of this release; take the 'next' of an answer as it is, or begin again "
+                "without it",
             ) from error
         if asked != of:
             raise ProblemError(
-                "bad-request", f"the cursor {text!r} is that of another question; repeat all its other parameters"
+                "bad-request",
+                f"the cursor {shown(text)!r} is that of another question; repeat all its other parameters",
             )
         return cls(partition, mark, of)
 
@@ -56,7 +61,7 @@ class Cursor:
 
 def mark_of_question(path: str, query: Mapping[str, str]) -> str:
     """A short text that tells questions apart whose rows differ, or have another order; for cursors."""
-    told = [path, *(item for item in sorted(query.items()) if item[0] not in _SAME_ROWS)]
+    told = [path, *(item for item in sorted(query.items()) if item[0] not in _SAME_ROWS and item != _USUAL_ORDER)]
     return hashlib.blake2s(orjson.dumps(told), digest_size=6).hexdigest()
 
 

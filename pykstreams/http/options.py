@@ -30,6 +30,7 @@ class HttpOptions:
     :param readers: threads that read stores, so many at the same time.
     :param waiting: reads that may wait for such a thread; more are refused with 503.
     :param timeout_ms: how long an answer may take.
+    :param health_timeout_ms: how long a worker may take to say how it is, where a process of its own serves it.
     :param peer_timeout_ms: how long another instance may take.
     :param client_timeout_ms: how long a client may take to send its request, and to take the answer.
     :param max_connections: connections at the same time; more are closed.
@@ -45,6 +46,7 @@ class HttpOptions:
     readers: int = 2
     waiting: int = 64
     timeout_ms: int = 15_000
+    health_timeout_ms: int = 2_000
     peer_timeout_ms: int = 3_000
     client_timeout_ms: int = 10_000
     max_connections: int = 512

@@ -11,7 +11,7 @@ from pykstreams.core.errors import ConfigError
 from pykstreams.core.types import END_OF_TIME, timestamp_ms
 from pykstreams.http.local_answers import Cursor, bound_of, mark_of_question
 from pykstreams.http.options import HttpOptions, stale_ms
-from pykstreams.http.problems import ProblemError
+from pykstreams.http.problems import ProblemError, shown
 from pykstreams.http.routing import Asked
 
 
@@ -88,10 +88,11 @@ class Given:
         for name, text in query:
             if name not in known:
                 raise ProblemError(
-                    "bad-request", f"{path} has no parameter {name!r}; it has: {', '.join(sorted(known))}"
+                    "bad-request",
+                    f"{shown(path)} has no parameter {shown(name)!r}; it has: {', '.join(sorted(known)) or 'none'}",
                 )
             if name in self.query:
-                raise ProblemError("bad-request", f"parameter {name!r} of {path} is given twice; give it once")
+                raise ProblemError("bad-request", f"parameter {name!r} of {shown(path)} is given twice; give it once")
             choices = known[name].choices
             if choices and text not in choices:
                 raise ProblemError("bad-request", f"{name} is {text!r}; write one of: {', '.join(choices)}")
@@ -107,7 +108,7 @@ class Given:
         """A parameter that must be there."""
         found = self.text(name)
         if found is None:
-            raise ProblemError("bad-request", f"{self.path} needs the parameter {name!r}; give it in the query")
+            raise ProblemError("bad-request", f"{shown(self.path)} needs the parameter {name!r}; give it in the query")
         return found
 
     def time(self, name: str, default: int) -> int:

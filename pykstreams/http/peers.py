@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import ssl
 import threading
+from typing import Final
 
 import orjson
 
@@ -14,11 +15,20 @@ from pykstreams.runtime.membership.host_info import HostInfo
 
 _PASSED_ON = frozenset(kind for kind, status, _ in problem_kinds() if status in (400, 404, 410) or kind == "no-json")
 
+_ADDRESS: Final = "see to it that application.server is the address of its --http, and of nothing else"
+
+_TLS_ENDED: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+"""Errors of TLS by which a connection has ended, as others do."""
+
+_NO_HTTP: Final = (http.client.BadStatusLine, http.client.LineTooLong)
+"""The first one also stands for a connection that was closed; then it is a ``ConnectionError``, too."""
+
 
 class Peers:
     """Asks other instances; each thread keeps its connections.
 
-    An instance that cannot be reached, or not in time, is a ``ProblemError`` of kind ``unavailable``.
+    An instance that cannot be reached, or not in time, is a ``ProblemError`` of kind ``unavailable``; one that is not
+    understood, or whose certificate is not believed, is one of kind ``bad-peer``.
     """
 
     def __init__(self, options: HttpOptions) -> None:
@@ -41,12 +51,7 @@ class Peers:
                 self._forget(host)
                 if again and kept is not None:  # a connection that was kept may have been closed meanwhile
                     continue
-                raise ProblemError(
-                    "unavailable",
-                    f"the instance at {where} was not reached: {error or type(error).__name__}; ask again, or with "
-                    "stale=allow, which asks copies",
-                    host=where,
-                ) from error
+                raise _problem(where, error) from error
         return self._understood(where, status, body)
 
     def close(self) -> None:
@@ -82,8 +87,7 @@ class Peers:
         except ValueError as error:
             raise ProblemError(
                 "bad-peer",
-                f"the instance at {where} answered {status} and no JSON; see to it that application.server is the "
-                "address of its --http, and of nothing else",
+                f"the instance at {where} answered {status} and no JSON; {_ADDRESS}",
             ) from error
         if status == 200:
             return found
@@ -110,3 +114,19 @@ class Peers:
             with self._lock:
                 self._open.discard(connection)
             connection.close()
+
+
+def _problem(where: str, error: Exception) -> ProblemError:
+    """The problem for an error of a call."""
+    if isinstance(error, ssl.SSLError) and not isinstance(error, _TLS_ENDED):
+        kind = "bad-peer"
+        told = (
+            f"was not believed: {error}; give all instances certificates of an authority that all of them know "
+            "(--http-tls-cert, --http-tls-ca), for the hosts that they are asked at"
+        )
+    elif isinstance(error, _NO_HTTP) and not isinstance(error, ConnectionError):
+        kind, told = "bad-peer", f"answered no HTTP; {_ADDRESS}"
+    else:
+        kind = "unavailable"
+        told = f"was not reached: {error or type(error).__name__}; ask again, or with stale=allow, which asks copies"
+    return ProblemError(kind, f"the instance at {where} {told}", host=where)

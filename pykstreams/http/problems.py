@@ -16,6 +16,9 @@ log = logging.getLogger(__name__)
 RETRY_AFTER: Final = {"retry-after": "1"}
 """Asks for another try in a second: what is missing is on its way."""
 
+WRITE_UTF_8: Final = "write text in UTF-8, and bytes that are keys in base64"
+"""Advice for what is no text."""
+
 _TITLES: Final = {
     "bad-request": (400, "The request cannot be understood"),
     "bad-key": (400, "The key is none of this store"),
@@ -37,6 +40,19 @@ _TITLES: Final = {
     "overloaded": (503, "Too many requests are waiting"),
     "timeout": (504, "The answer took too long"),
 }
+
+
+_SHOWN: Final = 200
+"""How much of a text of the request is told, which the path of the problem may have anyway."""
+
+
+def shown(text: str) -> str:
+    """A text of the request as a problem tells it: the beginning of a long one.
+
+    >>> shown("tea"), len(shown("t" * 1000))
+    ('tea', 203)
+    """
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 class ProblemError(Exception):
@@ -93,6 +109,7 @@ def problem_kinds() -> list[tuple[str, int, str]]:
 
 def problem_of(error: BaseException, path: str) -> ProblemError:
     """The problem for an error of a read; one that nobody foresaw is logged, and its text stays here."""
+    asked = shown(path)
     match error:
         case ProblemError():
             return error
@@ -104,9 +121,9 @@ def problem_of(error: BaseException, path: str) -> ProblemError:
             return ProblemError("bad-key", str(error))
         case TimeoutError():
             return ProblemError(
-                "timeout", f"{path} was not answered in time; ask for fewer rows, or again when there is less to do"
+                "timeout", f"{asked} was not answered in time; ask for fewer rows, or again when there is less to do"
             )
-    log.error("request of %s failed: %r", path, error, exc_info=error)
+    log.error("request of %s failed: %r", asked, error, exc_info=error)
     return ProblemError(
-        "internal", f"{path} could not be answered; the log of this instance says why ({type(error).__name__})"
+        "internal", f"{asked} could not be answered; the log of this instance says why ({type(error).__name__})"
     )

@@ -132,7 +132,7 @@ class RangeQuestion:
         return None
 
     def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
-        last = None if after is None else key_of_mark(self.store, after)
+        last = None if after is None else self._key_asked_for(after)
         lower = last if last is not None and not self.reverse else self.lower
         upper = last if last is not None and self.reverse else self.upper
 
@@ -149,6 +149,23 @@ class RangeQuestion:
             if self.prefix is not None and not raw.startswith(self.prefix):
                 break
             yield _row(self.store, key, kept, store, mark)
+
+    def _key_asked_for(self, mark: str) -> object:
+        """The key of a mark; a ``ProblemError`` for one outside of the question, of which a store would warn."""
+        written, key = key_writer(self.store), key_of_mark(self.store, mark)
+        raw = written(key)
+        if (
+            key is None
+            or (self.lower is not None and raw < written(self.lower))
+            or (self.upper is not None and raw > written(self.upper))
+            or (self.prefix is not None and not raw.startswith(self.prefix))
+        ):
+            raise ProblemError(
+                "bad-request",
+                "the cursor stands at a key that is not asked for; take the 'next' of an answer as it is, or begin "
+                "again without it",
+            )
+        return key
 
 
 class _Raw:

@@ -36,6 +36,7 @@ class HttpRoute:
     :param open: whether it needs no token.
     :param content: media types and schemas of a success.
     :param soon: answers what a task of this process has; ``None`` where there is no such way.
+    :param among_instances: further parameters, which other instances send with each question, and nobody else may.
     """
 
     path: str
@@ -46,3 +47,4 @@ class HttpRoute:
     open: bool = False
     content: Mapping[str, object] = field(default_factory=lambda: {JSON: {"schema": {"type": "object"}}})
     soon: Soon | None = None
+    among_instances: tuple[Parameter, ...] = ()

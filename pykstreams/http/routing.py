@@ -29,7 +29,7 @@ from pykstreams.http.staleness import Staleness
 from pykstreams.runtime.membership.host_info import HostInfo
 from pykstreams.runtime.queries.catalog import HeldPartition, Role, StoreDescription
 from pykstreams.runtime.queries.local import LocalQueries
-from pykstreams.runtime.queries.metadata import KeyQueryMetadata
+from pykstreams.runtime.queries.metadata import NO_PARTITION, KeyQueryMetadata
 from pykstreams.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde
 from pykstreams.state.interfaces.position import PositionBound
 from pykstreams.state.queries.values import as_it_is
@@ -162,7 +162,8 @@ class Routing:
                 else:
                     failed(error)
 
-        local.soon(read, then)
+        if not local.soon(read, then):
+            otherwise()
 
     def _finder(self, store: StoreDescription) -> Callable[[object], HeldPartition | None]:
         placing = self._placing(store)
@@ -205,22 +206,29 @@ class Routing:
     def _wanted(self, question: Question, asked: Asked) -> dict[int, KeyQueryMetadata]:
         """The partitions that are asked, in order, with the instances that have them."""
         name = question.store.name
-        if question.key is not None and asked.partitions is None and not asked.every:
+        wanted = None if asked.partitions is None else set(asked.partitions)
+        if question.key is not None and wanted is None and not asked.every:
             placing = self._placing(question.store)
             key = placing.key_of(question.key)
             found = self._queries.key_metadata(name, key, placing.serializer, placing.partitioner)
             if found is KeyQueryMetadata.NOT_AVAILABLE:
                 raise ProblemError("unavailable", "the application is starting, and knows of no tasks yet; ask again")
-            return {found.partition: found}
+            if asked.cursor is None:
+                return {found.partition: found}
+            wanted = {found.partition}
         owners = self._queries.owners(name)
         if not owners:
             raise ProblemError("unavailable", "the application is starting, and knows of no tasks yet; ask again")
-        unknown = sorted(set(asked.partitions or ()) - owners.keys())
+        begins = set() if asked.cursor is None else {asked.cursor.partition}
+        unknown = sorted((begins | (wanted or set())) - owners.keys())
         if unknown:
             raise ProblemError("bad-request", f"store {name!r} has no partition {unknown[0]}; it has {sorted(owners)}")
-        first = -1 if asked.cursor is None else asked.cursor.partition
-        wanted = owners.keys() if asked.partitions is None else set(asked.partitions)
-        return {number: owner for number, owner in owners.items() if number in wanted and number >= first}
+        first = min(begins, default=NO_PARTITION)
+        return {
+            number: owner
+            for number, owner in owners.items()
+            if (wanted is None or number in wanted) and number >= first
+        }
 
     def _placing(self, store: StoreDescription) -> _Placing:
         partitioner = self._partitioners.get(store.name)

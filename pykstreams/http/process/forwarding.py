@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from starlette.types import Receive, Scope, Send
 
-from pykstreams.http.exchange import HttpAnswer, HttpRequest
+from pykstreams.http.exchange import LIVE, READY, HttpAnswer, HttpRequest
 from pykstreams.http.guard import Guard
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.problems import ProblemError
@@ -32,6 +32,11 @@ time left pays for each message by changes of threads and cold caches, not for e
 
 _GONE: Final = "the worker behind this server has ended; ask another instance, or again when it was started anew"
 
+_SILENT: Final = (
+    "the worker behind this server did not answer in {:g} s: its process is stopped, has no time, or is in a function "
+    "that lets no other thread run; start it again if it stays so"
+)
+
 
 class Forwarding(asyncio.Protocol):
     """An ASGI application that asks the worker at the other end of a socket.
@@ -43,7 +48,8 @@ class Forwarding(asyncio.Protocol):
         self.ended = threading.Event()
         """Set when the server has to end: the worker said so, or is gone."""
         self._worker = worker
-        self._guarded = Guard(self._ask, options, self._connect)
+        self._guarded = Guard(self._answer, options, self._connect)
+        self._health_s = options.health_timeout_ms / 1000
         self._numbers = itertools.count()
         self._messages = Messages()
         self._unsent: list[Numbered] = []
@@ -86,6 +92,15 @@ class Forwarding(asyncio.Protocol):
     async def _connect(self) -> None:
         self._loop = asyncio.get_running_loop()
         await self._loop.create_connection(lambda: self, sock=self._worker)
+
+    async def _answer(self, request: HttpRequest) -> HttpAnswer:
+        if request.place not in (LIVE, READY):
+            return await self._ask(request)
+        try:
+            async with asyncio.timeout(self._health_s):  # a probe goes long before other questions are given up
+                return await self._ask(request)
+        except TimeoutError as error:
+            raise ProblemError("unavailable", _SILENT.format(self._health_s)) from error
 
     async def _ask(self, request: HttpRequest) -> HttpAnswer:
         if self._transport is None or self._loop is None:

@@ -157,10 +157,11 @@ class GlobalState:
         with self._lock:
             return action()
 
-    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> None:
-        """Runs a short read at once; it waits for records that are being processed."""
+    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> bool:
+        """Runs a short read at once; it waits for records that are being processed. Returns true."""
         with self._lock:
             action()
+        return True
 
     def readable(self, name: str) -> TaskStore | None:
         """A store for whoever reads it by ``read``; ``None`` while it is not open."""

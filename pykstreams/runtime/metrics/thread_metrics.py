@@ -8,6 +8,7 @@ from typing import Final, Protocol
 from pykstreams.core.clock import Clock
 from pykstreams.core.metrics import Sensor, StreamsMetrics
 from pykstreams.core.metrics.built_in import threads as built_in
+from pykstreams.core.metrics.built_in.clients import LAST_POLL
 from pykstreams.core.metrics.specs import SensorSpec
 from pykstreams.core.metrics.stats import Amounts
 
@@ -73,15 +74,18 @@ class ThreadMetrics:
         self._flush_at = clock.monotonic()
         metrics.add_gauge(built_in.BLOCKED_TIME, lambda: self._blocked_s * 1e9)
 
-    def describe(self, state: Callable[[], str], process_id: str) -> None:
+    def describe(self, state: Callable[[], str], process_id: str, last_poll: Callable[[], float], reader: str) -> None:
         """Adds what is told of the worker itself.
 
         :param state: gives the name of its state.
+        :param last_poll: gives the seconds since it polled, -1 before that.
+        :param reader: the ``client.id`` of its consumer.
         """
         started_ms = self._clock.now_ms()
         self._metrics.add_gauge(built_in.STATE, state)
         self._metrics.add_gauge(built_in.THREAD_STATE, lambda: _STATES.index(state()), process_id=process_id)
         self._metrics.add_gauge(built_in.START_TIME, lambda: started_ms)
+        self._metrics.add_gauge(LAST_POLL, last_poll, client_id=reader)
 
     def polled(self, seconds: float, records: int) -> None:
         """Notes a poll."""

@@ -34,8 +34,10 @@ class Reading(Protocol):
         """Waits, and runs a read."""
         ...
 
-    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> None:
+    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> bool:
         """Runs a short read that does not raise, at once or when the store is free; does not wait.
+
+        Returns false, and does not run it, where too many are waiting already.
 
         :param then: see ``Gate.soon``.
         """
@@ -98,12 +100,14 @@ class LocalStore:
         """Runs something of an iterator while nobody else touches the store."""
         return self._reading.read(action)
 
-    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> None:
+    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> bool:
         """Runs a short read that does not raise while nobody else touches the store, and does not wait for that.
+
+        Returns false, and does not run it, where too many are waiting already.
 
         :param then: see ``Gate.soon``.
         """
-        self._reading.soon(action, then)
+        return self._reading.soon(action, then)
 
     def gone(self) -> StateStoreMigratedError:
         """The error for a store that is not open any more."""

@@ -25,6 +25,9 @@ T = TypeVar("T")
 PATIENCE_S: Final = 10.0
 """How long a reader waits at most: a batch takes milliseconds, and one second when records are slow."""
 
+MOST_SOON: Final = 1024
+"""How many short reads may wait for a worker: more than clients that wait for them, unless it hangs and they go."""
+
 
 class Gate:
     """The gate of one task, as a context manager for its worker; readers use ``read`` or ``soon``.
@@ -83,24 +86,27 @@ class Gate:
         finally:
             self._leave(readers_first=False)
 
-    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> None:
+    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> bool:
         """Runs a short read while nobody else is inside: at once, or in the thread that is inside, when it leaves.
 
-        The caller does not wait. Neither may raise.
+        The caller does not wait. Neither may raise. Returns false, and runs none, where ``MOST_SOON`` wait already.
 
         :param then: called after reads that were done later, once for those that have the same one and were done
             together; not after a read that was done at once.
         """
         with self._lock:
             if self._inside is not None:
+                if len(self._soon) >= MOST_SOON:
+                    return False
                 self._soon.append((action, then))
                 self._waited = True
-                return
+                return True
             self._inside, self._depth = threading.get_ident(), 1
         try:
             action()
         finally:
             self._leave(readers_first=False)
+        return True
 
     def _leave(self, *, readers_first: bool) -> None:
         while True:

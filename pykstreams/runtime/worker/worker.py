@@ -209,6 +209,10 @@ class Worker:
         busy_s = self.busy_s()
         return busy_s if busy_s > self._longest_turn_s else None
 
+    def _last_poll_s(self) -> float:
+        """Seconds since it polled last, -1 before that (``KafkaConsumerMetrics``, 4.3.1); each turn begins so."""
+        return -1.0 if self._turn_since is None else self.busy_s()
+
     def tasks(self) -> Mapping[Task, bool]:
         """Its tasks, and whether each of them runs; may be called from any thread."""
         return self._tasks.tasks()
@@ -255,7 +259,9 @@ class Worker:
     def run(self) -> None:
         """Works until it is stopped; what cannot be mended is raised, after everything was closed without a commit."""
         self._life.begin()
-        self._metrics.describe(lambda: self.thread_state, self._parts.process_id)
+        self._metrics.describe(
+            lambda: self.thread_state, self._parts.process_id, self._last_poll_s, f"{self.name}-consumer"
+        )
         try:
             self._parts.updater.start()
             if self._parts.topic_watch is not None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 import orjson
 import pytest
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pykstreams import Consumed, Serdes, Stores, StreamsBuilder
 from pykstreams.core.processor import Processor, ProcessorContext
 from pykstreams.core.record import Record
+from pykstreams.http.local_answers import mark_of_question
 from pykstreams.http.parameters import COMMON
 from pykstreams.http.store_routes import STORE_ROUTES
 from pykstreams.runtime.queries.catalog import StoreKind
@@ -97,8 +98,9 @@ def digits(number: int) -> str:
     return f"{number:d}"
 
 
-def cursor(partition: object, mark: object) -> str:
-    return base64.urlsafe_b64encode(json.dumps([partition, mark]).encode()).decode().rstrip("=")
+def cursor(partition: object, mark: object, of: str) -> str:
+    """A cursor as the answers to a question have them, see ``mark_of_question``."""
+    return base64.urlsafe_b64encode(json.dumps([partition, mark, of]).encode()).decode().rstrip("=")
 
 
 INTEGERS = st.one_of(st.integers(), st.sampled_from([2**15, 2**31 - 1, 2**31, 2**63 - 1, 2**63, -(2**63) - 1]))
@@ -136,7 +138,6 @@ FITTING: Mapping[str, st.SearchStrategy[str]] = {
     "partition": st.sampled_from(["0", "1", "0,1", "1,0", "all", "0,0", " 1"]),
     "position": st.builds(lambda offset: json.dumps({TOPIC: {"0": offset, "1": 0}}), INTEGERS | ANYTHING),
     "limit": st.sampled_from(["1", "2", "1000"]),
-    "cursor": st.builds(cursor, st.sampled_from([0, 1]), MARKS),
     "as_of": TIMES,
     "from": TIMES | KEYS,
     "to": TIMES | KEYS,
@@ -146,8 +147,9 @@ WILD: Mapping[str, st.SearchStrategy[str]] = {
     "partition": DIGITS | st.text(max_size=8),
     "position": JSON | st.sampled_from(['{"in":{"0":1e400}}', '{"in":{"0":NaN}}', '{"in":{"-1":5}}']),
     "limit": DIGITS | st.text(max_size=8),
-    "cursor": st.builds(cursor, ANYTHING, ANYTHING) | BASE64 | st.text(max_size=8),
 }
+CURSORS = st.tuples(st.sampled_from([0, 1]), MARKS)
+WILD_CURSORS = st.tuples(ANYTHING, ANYTHING)
 KINDS = {
     StoreKind.KEY_VALUE: [*KEY_VALUE_STORES],
     StoreKind.VERSIONED: ["versions"],
@@ -171,7 +173,13 @@ def targets(draw: st.DrawFn) -> str:
     else:
         chosen = draw(st.lists(st.sampled_from([*names, "cursor", "nonsense"]), max_size=4))
     values = FITTING if fits else {**FITTING, **WILD}
-    return f"{path}?{urlencode([(name, draw(values.get(name, KEYS))) for name in chosen])}"
+    query = [(name, draw(values.get(name, KEYS))) for name in chosen if name != "cursor"]
+    if "cursor" in chosen:
+        of = mark_of_question(unquote(path), dict(query))
+        partition, mark = draw(CURSORS if fits else CURSORS | WILD_CURSORS)
+        made = st.just(cursor(partition, mark, of))
+        query.append(("cursor", draw(made if fits else made | BASE64 | st.text(max_size=8))))
+    return f"{path}?{urlencode(query)}"
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -307,5 +308,51 @@ def test_an_instance_with_a_certificate_of_somebody_else_is_not_believed(make: M
 
     answer = one.client.get(f"/stores/prices/keys/{key}")
 
-    assert (answer.status, answer.problem) == (503, "unavailable")
+    assert (answer.status, answer.problem) == (502, "bad-peer")
     assert "certificate verify failed" in answer.json["detail"]
+    assert "give all instances certificates of an authority that all of them know" in answer.json["detail"]
+
+
+def test_an_instance_that_speaks_no_tls_is_one_that_is_not_understood(make: Make, tmp_path: Path) -> None:
+    one, two = make(({0, 1}, set()), ({2, 3}, set()), options=identified(tmp_path))
+    plain = HttpServer(two.app, bound(Address("127.0.0.1", 0)), HttpOptions())
+    plain.start()
+    two.host = HostInfo("127.0.0.1", plain.port)
+    one.learn([one, two])
+    key = next(key for key in KEYS if partition_for_key(key.encode(), PARTITIONS) in two.active)
+
+    answer = one.client.get(f"/stores/prices/keys/{key}")
+    plain.close()
+
+    assert (answer.status, answer.problem) == (502, "bad-peer")
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"), [(b"SSH-2.0-shop\r\n", "bad-peer"), (b"", "unavailable")], ids=["another-protocol", "nothing"]
+)
+def test_an_instance_that_answers_no_http_is_told_from_one_that_closes_its_connection(
+    make: Make, said: bytes, problem: str
+) -> None:
+    one, two = make((set(), set()), ({0, 1, 2, 3}, set()))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        two.host = HostInfo("127.0.0.1", server.getsockname()[1])
+        one.learn([one, two])
+
+        def answer_once() -> None:
+            accepted, _ = server.accept()
+            with accepted:
+                accepted.recv(1 << 16)
+                accepted.sendall(said)
+
+        answering = threading.Thread(target=answer_once)
+        answering.start()
+        answer = one.client.get("/stores/prices/keys/key-1")
+        answering.join()
+
+    assert answer.problem == problem
+
+
+def test_a_copy_answers_where_the_certificate_of_the_owner_is_not_believed(make: Make, tmp_path: Path) -> None:
+    one, _ = make((set(), {0, 1, 2, 3}), ({0, 1, 2, 3}, set()), options=identified(tmp_path, believes="others"))
+
+    assert one.client.get("/stores/prices/keys/key-1?stale=allow").json["value"] == "v-key-1"

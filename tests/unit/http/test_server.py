@@ -10,6 +10,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,14 @@ import pytest
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.ids import TaskId
 from pykstreams.http import Address, HttpApp, HttpOptions, HttpServer, app
+from pykstreams.http.exchange import HttpRequest
 from pykstreams.http.options import LOOPBACK
 from pykstreams.http.parameters import Parameter
 from pykstreams.http.server import bound
 from pykstreams.runtime.health import TaskHealth
 from pykstreams.runtime.life_cycle import State
-from tests.unit.http.served_application import Answered, Client, Streams, client_of
+from pykstreams.runtime.tasks import gate
+from tests.unit.http.served_application import Answered, Client, Reply, Streams, client_of
 from tests.unit.http.serving import PATIENCE_S, Serve, get, serving
 from tests.unit.http.test_store_routes import spread, table
 from tests.unit.runtime.queries.queried import Application
@@ -112,6 +115,37 @@ def test_every_route_that_tells_anything_needs_the_token(application: Applicatio
     assert told == {"/", "/live/page.js", "/live/page.css", "/health/live", "/health/ready"}
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/stores/prices/keys/%FF",
+        "/stores/prices/keys/a%C3",
+        "/stores/prices/keys/%ED%A0%80",
+        "/stores/%FF/keys/tea",
+        "/%FF",
+        "/stores/prices/keys?key=%FF",
+        "/stores/prices/range?from=a&to=%C3",
+        "/stores/prices/range?%FF=a",
+    ],
+)
+def test_what_is_no_utf_8_is_refused_rather_than_read_as_another_key(
+    serve: Serve, application: Application, target: str
+) -> None:
+    for key in ("\ufffd", "a\ufffd", "\ufffd\ufffd\ufffd"):
+        spread(application, [key], 2)
+
+    answer = get(serve().port, target)
+    assert (answer.status, answer.problem) == (400, "bad-request")
+    assert "UTF-8" in answer.json["detail"]
+
+
+@pytest.mark.parametrize("target", ["keys/%EF%BF%BD", "keys?key=%EF%BF%BD"])
+def test_the_replacement_character_is_a_key_as_any_other(serve: Serve, application: Application, target: str) -> None:
+    spread(application, ["\ufffd"], 2)
+
+    assert get(serve().port, f"/stores/prices/{target}").json["value"] == "v-\ufffd"
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 def test_only_reading_is_possible(application: Application, method: str) -> None:
     answer = client_of(application).get("/stores/prices/keys/tea", method=method)
@@ -157,6 +191,25 @@ def test_more_reads_than_may_wait_are_refused_and_health_still_answers(applicati
     assert (refused.status, refused.problem, refused.headers["retry-after"]) == (503, "overloaded", "1")
     assert alive.status == 200
     assert [one.status for one in answered] == [200, 200]
+
+
+def test_keys_of_a_worker_that_hangs_are_refused_once_too_many_wait(
+    application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "MOST_SOON", 3)
+    client, left = client_of(application), list[int]()
+    request = HttpRequest("/stores/prices/keys/tea", "/stores/prices/keys/tea", "", "")
+
+    def ask() -> None:
+        for number in range(5):
+            client.app.answers.begin(request, Reply(), partial(left.append, number))
+
+    with application.by_partition[0].gate, application.by_partition[1].gate:
+        asking = threading.Thread(target=ask)
+        asking.start()
+        asking.join()
+
+    assert left == [3, 4]  # they go the other way, whose queue has an end
 
 
 def test_an_answer_that_takes_too_long_is_given_up(application: Application) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 import orjson
 import pytest
@@ -30,6 +30,7 @@ from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.types import END_OF_TIME, Decoder, Encoder
 from pykstreams.http.exchange import HttpRequest
 from pykstreams.http.local_answers import mark_of_question
+from pykstreams.http.questions import mark_of
 from pykstreams.serdes import SchemaRegistryAvroSerde
 from pykstreams.serdes.base import CompiledSerde
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
@@ -91,6 +92,68 @@ def test_a_cursor_that_no_answer_has_given_is_refused(prices: Client, row: list[
     cursor = base64.urlsafe_b64encode(orjson.dumps([*row, of])).decode().rstrip("=")
 
     assert prices.get(f"/stores/prices/range?cursor={cursor}").problem == "bad-request"
+
+
+def test_a_cursor_of_the_release_before_is_refused(prices: Client) -> None:
+    """It is but the row; the question was not told in it."""
+    cursor = base64.urlsafe_b64encode(orjson.dumps([0, mark_of(b"tea")])).decode().rstrip("=")
+
+    answer = prices.get(f"/stores/prices/range?cursor={cursor}")
+    assert (answer.status, answer.problem) == (400, "bad-request")
+    assert "begin again without it" in answer.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("question", "mark"),
+    [
+        ("range?from=b&to=d", "e"),
+        ("range?from=b&to=d", "a"),
+        ("range?to=d", "e"),
+        ("range?from=b", "a"),
+        ("range?from=b&to=d&order=desc", "a"),
+        ("range?from=b&to=d&order=desc", "e"),
+        ("prefix?prefix=b", "c"),
+        ("prefix?prefix=b", "a"),
+    ],
+)
+def test_a_cursor_at_a_key_that_its_question_does_not_ask_for_is_refused_before_the_store_can_warn_of_it(
+    make: Make, caplog: pytest.LogCaptureFixture, question: str, mark: str
+) -> None:
+    application = make(table(), partitions=1)
+    application.feed(*((key, key, 0) for key in "abcde"))
+
+    answer = client_of(application).get(
+        f"/stores/prices/{question}&cursor={made_up(question, 0, mark_of(mark.encode()))}"
+    )
+    assert (answer.status, answer.problem) == (400, "bad-request")
+    assert "the cursor stands at a key" in answer.json["detail"]
+    assert [one for one in caplog.records if one.levelname == "WARNING"] == []
+
+
+def test_a_cursor_whose_key_is_null_is_refused(make: Make) -> None:
+    application = make(table(JsonSerde(str)), partitions=1)
+
+    answer = client_of(application).get(f"/stores/prices/range?cursor={made_up('range', 0, mark_of(b'null'))}")
+    assert (answer.status, answer.problem) == (400, "bad-request")
+
+
+@pytest.mark.parametrize("question", ["range", "prefix?prefix=t", "range?partition=0"])
+@pytest.mark.parametrize("partition", [-1, 3, 1 << 40])
+def test_a_cursor_at_a_partition_that_its_store_does_not_have_is_refused(
+    prices: Client, question: str, partition: int
+) -> None:
+    cursor = made_up(question, partition, mark_of(b"tea"))
+
+    answer = prices.get(f"/stores/prices/{question}{'&' if '?' in question else '?'}cursor={cursor}")
+    assert (answer.status, answer.problem) == (400, "bad-request")
+    assert f"no partition {partition}" in answer.json["detail"]
+
+
+def made_up(question: str, partition: int, mark: str) -> str:
+    """A cursor as no answer to a question gave it."""
+    path, _, query = question.partition("?")
+    of = mark_of_question(f"/stores/prices/{path}", dict(parse_qsl(query)))
+    return base64.urlsafe_b64encode(orjson.dumps([partition, mark, of])).decode().rstrip("=")
 
 
 def test_a_range_without_keys_is_refused_before_the_store_can_warn_of_it(
@@ -379,6 +442,38 @@ def test_what_cannot_be_answered_is_a_problem(prices: Client, target: str, statu
     answer = prices.get(target)
 
     assert (answer.status, answer.problem) == (status, kind)
+
+
+def test_a_limit_of_one_row_is_refused_but_among_instances(prices: Client) -> None:
+    for target in ("/stores/prices/keys/tea?", "/stores/prices/keys?key=tea&"):
+        assert prices.get(f"{target}limit=5").problem == "bad-request"
+        assert prices.get(f"{target}limit=5&scope=local").problem == "bad-request"
+        assert prices.get(f"{target}limit=5&scope=parts").status == 200
+        assert prices.get(f"{target}scope=parts&limit=5").status == 200
+
+
+def test_a_long_key_is_told_once(prices: Client) -> None:
+    key = "k" * 1000
+    for target in (f"/stores/prices/keys/{key}", f"/stores/prices/keys?key={key}"):
+        answer = prices.get(target)
+        assert (answer.status, answer.problem) == (404, "no-such-key")
+        assert f"store 'prices' has nothing for '{'k' * 200}...'" == answer.json["detail"]
+
+
+@pytest.mark.parametrize("target", ["/stores", "/instances", "/health/live", "/openapi.json", "/stores/prices"])
+def test_a_route_without_parameters_says_that_it_has_none(prices: Client, target: str) -> None:
+    detail = prices.get(f"{target}?x=1").json["detail"]
+
+    assert f"{target} has no parameter 'x'; it has: none" == detail
+
+
+def test_the_order_that_is_the_default_may_be_told_or_not_from_page_to_page(prices: Client) -> None:
+    first = prices.get("/stores/prices/range?limit=3").json
+    told = prices.get(f"/stores/prices/range?order=asc&limit=3&cursor={first['next']}")
+    untold = prices.get(f"/stores/prices/range?limit=3&cursor={first['next']}")
+
+    assert (told.status, told.json["rows"]) == (200, untold.json["rows"])
+    assert prices.get(f"/stores/prices/range?order=desc&cursor={first['next']}").problem == "bad-request"
 
 
 def test_a_limit_may_have_zeros_in_front(prices: Client) -> None:

@@ -156,6 +156,21 @@ def test_clients_of_a_worker_carry_the_name_of_its_thread(
     assert [one["client.id"] for one in clients.settings] == ["shop-client-StreamThread-2-consumer"]
 
 
+def test_a_worker_is_stuck_in_a_turn_that_is_longer_than_its_setting_says(
+    make: Make, directory: StateDirectory
+) -> None:
+    app = make(STATELESS, {"max.poll.interval.ms": 10_000})
+    worker = worker_of(app, directory)
+    assert isinstance(app.clock, MockClock)
+
+    worker._turn_since = app.clock.monotonic()
+    app.clock.advance(10_000)
+    within = worker.stuck_s()
+    app.clock.advance(500)
+
+    assert (within, worker.stuck_s()) == (None, 10.5)
+
+
 def test_nothing_is_swapped_watched_or_purged_on_an_embedded_cluster(make: Make, directory: StateDirectory) -> None:
     there = worker_of(make(REPARTITIONED), directory)._parts
     embedded = worker_of(make(REPARTITIONED, embedded=True), directory)._parts

@@ -1,4 +1,7 @@
-"""Metrics of the Kafka clients, from librdkafka's statistics, where ``statistics.interval.ms`` is set for a client."""
+"""Metrics of the Kafka clients, from librdkafka's statistics, where ``statistics.interval.ms`` is set for a client.
+
+That of the last poll is the worker's own, and always there.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,12 @@ def _gauges(group: str, found: dict[str, str]) -> dict[str, GaugeSpec]:
 
 
 CONSUMER: Final = _gauges(CONSUMER_GROUP, _OF_CONNECTIONS)
+LAST_POLL: Final = GaugeSpec(
+    CONSUMER_GROUP,
+    _TAGS,
+    "last-poll-seconds-ago",
+    "The seconds since the worker polled last, -1 before that; more than `max.poll.interval.ms`: it is stuck",
+)
 FETCH: Final = _gauges(
     FETCH_GROUP,
     {
@@ -52,4 +61,4 @@ PRODUCER: Final = _gauges(
     },
 )
 
-SPECS: Final[tuple[Spec, ...]] = (*CONSUMER.values(), *FETCH.values(), LAG, *PRODUCER.values())
+SPECS: Final[tuple[Spec, ...]] = (*CONSUMER.values(), LAST_POLL, *FETCH.values(), LAG, *PRODUCER.values())

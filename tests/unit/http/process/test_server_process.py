@@ -104,6 +104,8 @@ def test_problems_are_the_same_as_those_of_the_thread(serve: Serve) -> None:
     assert problem("/stores/nothing/keys/tea", **allowed) == (404, "unknown-store")
     assert problem("/stores/prices/keys/tea?what=1", **allowed) == (400, "bad-request")
     assert problem("/stores/prices/keys/tea?position=5", **allowed) == (400, "bad-request")
+    assert problem("/stores/prices/keys/%FF", **allowed) == (400, "bad-request")
+    assert problem("/stores/prices/keys?key=%FF", **allowed) == (400, "bad-request")
     assert problem("/nothing", **allowed) == (404, "not-found")
     assert problem("/stores/prices/keys/tea", "POST", **allowed) == (405, "method")
 
@@ -218,7 +220,7 @@ from tests.unit.http.test_store_routes import table
 from tests.unit.runtime.queries.queried import Application
 
 application = Application(table(), Path(sys.argv[1])).start()
-options = HttpOptions()
+options = HttpOptions(health_timeout_ms=200)
 server = HttpServerProcess(app(Streams(application), options=options), bound(Address.parse(":0")), options)
 server.start()
 print(server.port, flush=True)
@@ -226,22 +228,47 @@ sys.stdin.read()
 """
 
 
-def test_it_ends_when_its_worker_is_killed(tmp_path: Path) -> None:
-    worker = subprocess.Popen(
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A worker in a process of its own, and the port at which it is asked."""
+    process = subprocess.Popen(
         [sys.executable, "-c", WORKER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ
     )
     try:
-        assert worker.stdout is not None
-        port = int(worker.stdout.readline())
-        assert get(port, "/health/live").status == 200
-        (server,) = servers_below(worker.pid)
+        assert process.stdout is not None
+        yield process, int(process.stdout.readline())
     finally:
-        worker.kill()
-        worker.communicate()
+        process.kill()
+        process.communicate()
+
+
+def test_it_ends_when_its_worker_is_killed(worker: tuple[subprocess.Popen[bytes], int]) -> None:
+    process, port = worker
+    until(lambda: get(port, "/health/live").status == 200, "it does not start")
+    (server,) = servers_below(process.pid)
+
+    process.kill()
+    process.communicate()
 
     until(lambda: ended(server), "it goes on without its worker")
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+
+
+@pytest.mark.parametrize("path", ["/health/live", "/health/ready"])
+def test_health_of_a_worker_that_is_stopped_is_told_before_a_probe_has_gone(
+    worker: tuple[subprocess.Popen[bytes], int], path: str
+) -> None:
+    process, port = worker
+    until(lambda: get(port, path).status == 200, "it does not start")
+
+    process.send_signal(signal.SIGSTOP)
+    stopped = get(port, path)
+    process.send_signal(signal.SIGCONT)
+
+    assert (stopped.status, stopped.problem) == (503, "unavailable")
+    assert "the worker behind this server did not answer in 0.2 s" in stopped.json["detail"]
+    until(lambda: get(port, path).status == 200, "it is not asked again")
 
 
 def test_answers_of_several_clients_are_not_mixed_up(serve: Serve) -> None:

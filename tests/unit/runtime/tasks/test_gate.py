@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from pykstreams.core.errors import InvalidStateStoreError
-from pykstreams.runtime.tasks.gate import Gate
+from pykstreams.runtime.tasks.gate import MOST_SOON, Gate
 
 PATIENCE_S = 20.0
 
@@ -184,6 +184,23 @@ def test_a_short_read_that_comes_during_another_one_is_done_after_it_and_before_
     threads.join()
 
     assert seen == ["first", "second", "read"]
+
+
+def test_short_reads_that_come_while_a_worker_hangs_are_taken_up_to_a_number(threads: Threads) -> None:
+    """Who asked for them has gone; a worker that comes back would do all of them."""
+    gate, done, taken = Gate("task 0_0"), list[int](), list[bool]()
+
+    def ask() -> None:
+        taken.extend(gate.soon(partial(done.append, number), nothing) for number in range(MOST_SOON + 3))
+
+    with gate:
+        threads.start(ask)
+        threads.join()
+    again = gate.soon(partial(done.append, -1), nothing)
+
+    assert taken == [True] * MOST_SOON + [False] * 3
+    assert again
+    assert done == [*range(MOST_SOON), -1]
 
 
 def test_no_short_read_is_lost_or_meets_another_one(threads: Threads) -> None:

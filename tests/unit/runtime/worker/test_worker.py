@@ -677,6 +677,31 @@ def test_worker_in_one_turn_for_longer_than_a_member_may_take_is_stuck_until_the
     assert bench.worker.stuck_s() is None
 
 
+def test_seconds_since_the_last_poll_tell_of_a_worker_that_hangs(
+    bench: WorkerBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[float] = []
+    poll = bench.membership.poll
+
+    def note(seconds: float) -> None:
+        bench.clock.advance(seconds)
+        metrics = bench.worker._parts.metrics.metrics()
+        found.extend(metric.value for name, metric in metrics.items() if name.name == "last-poll-seconds-ago")
+
+    def hangs(timeout: float = 0) -> Assignment | Lost | None:
+        for seconds in (1, 300):
+            note(seconds)
+        bench.worker.stop(leave=True)
+        return poll(timeout)
+
+    monkeypatch.setattr(bench.membership, "start", lambda *_: note(5))
+    monkeypatch.setattr(bench.membership, "poll", hangs)
+    bench.worker.run()
+    note(1)
+
+    assert found == [-1, 1, 301]  # before the first poll, as KafkaConsumerMetrics says (4.3.1), and none afterwards
+
+
 def test_a_task_is_given_to_a_reader_while_it_runs_or_is_held_and_not_while_it_is_restored(bench: WorkerBench) -> None:
     bench.updater.hold = True
     bench.assign(ONE)
