@@ -220,7 +220,7 @@ from tests.unit.http.test_store_routes import table
 from tests.unit.runtime.queries.queried import Application
 
 application = Application(table(), Path(sys.argv[1])).start()
-options = HttpOptions(health_timeout_ms=200)
+options = HttpOptions(health_timeout_ms=1_000)
 server = HttpServerProcess(app(Streams(application), options=options), bound(Address.parse(":0")), options)
 server.start()
 print(server.port, flush=True)
@@ -263,11 +263,12 @@ def test_health_of_a_worker_that_is_stopped_is_told_before_a_probe_has_gone(
     until(lambda: get(port, path).status == 200, "it does not start")
 
     process.send_signal(signal.SIGSTOP)
+    os.waitpid(process.pid, os.WUNTRACED)  # until it has stopped
     stopped = get(port, path)
     process.send_signal(signal.SIGCONT)
 
     assert (stopped.status, stopped.problem) == (503, "unavailable")
-    assert "the worker behind this server did not answer in 0.2 s" in stopped.json["detail"]
+    assert "the worker behind this server did not answer in 1 s" in stopped.json["detail"]
     until(lambda: get(port, path).status == 200, "it is not asked again")
 
 
