@@ -227,7 +227,10 @@ class SerializationError(Exception):
 
 
 class SerdeError(SerializationError):
-    """A record's key or value could not be read or written; says which record, and shows the first bytes."""
+    """A record's key or value could not be read or written; says which record, and shows the first bytes.
+
+    ``row_key`` is the key of the row, where it was read from a store by its key.
+    """
 
     def __init__(
         self,
@@ -243,6 +246,7 @@ class SerdeError(SerializationError):
         self.partition = partition
         self.offset = offset
         self.serde = serde
+        self.row_key: object = None
 
 
 class WrongTypeError(SerdeError, StreamsError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections.abc
 import functools
 import inspect
+import types
 import typing
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from pykstreams.core.value_transformer import ValueTransformerWithKey
 from pykstreams.serdes.base import describe
 from pykstreams.serdes.by_type import ANYTHING, TYPES
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, default_for
+from pykstreams.serdes.json.union_members import members_of, unwrapped
 
 _MANY = (
     collections.abc.Iterable,
@@ -62,6 +64,21 @@ def key_serde(function: Callable[..., object]) -> SerdeOrDefault:
 def values_serde(function: Callable[..., Iterable[object]]) -> SerdeOrDefault:
     """The serde of the values in what a function returns."""
     return _serde(_element(_returned(function)), function, is_key=False)
+
+
+def result_types(function: Callable[..., object]) -> tuple[object, ...]:
+    """The types that a function returns, of a union each, without ``None``; none where nothing says it."""
+    return _types_in(_returned(function))
+
+
+def element_types(function: Callable[..., Iterable[object]]) -> tuple[object, ...]:
+    """The types of what is in what a function returns."""
+    return _types_in(_element(_returned(function)))
+
+
+def _types_in(type_: object) -> tuple[object, ...]:
+    members = () if isinstance(type_, _Unresolved) else members_of(type_)
+    return tuple(one for one in map(unwrapped, members) if one not in (None, types.NoneType))
 
 
 def pair_serdes(function: Callable[..., object]) -> tuple[SerdeOrDefault, SerdeOrDefault]:
@@ -191,10 +208,10 @@ def _pair(pair: object, function: Callable[..., object]) -> tuple[SerdeOrDefault
 
 
 def _silent(function: Callable[..., object]) -> OverDefault:
-    return default_for(f"no annotation says what {_shown(function)} returns")
+    return default_for(f"no annotation says what {shown_function(function)} returns")
 
 
-def _shown(function: Callable[..., object]) -> str:
+def shown_function(function: Callable[..., object]) -> str:
     """The name of a function, and the line where it is written."""
     while isinstance(function, functools.partial):
         function = function.func

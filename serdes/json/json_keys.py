@@ -18,7 +18,9 @@ import orjson
 
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_value
+from pykstreams.serdes.json.json_of_types import json_type
 from pykstreams.serdes.json.json_serde import JsonSerde
+from pykstreams.serdes.json.json_types import JsonType
 from pykstreams.serdes.json.models import is_pydantic, is_struct
 from pykstreams.serdes.json.one_values import model_form
 from pykstreams.serdes.json.structured import Convert
@@ -46,6 +48,11 @@ class JsonKeySerde(CompiledSerde[T], Generic[T]):
 
     def __repr__(self) -> str:
         return f"JsonKeySerde({getattr(self._type, '__name__', self._type)})"
+
+    @property
+    def json_type(self) -> JsonType | None:
+        """The JSON that it writes and reads, fields in the order of their names; ``None`` of a user's subclass."""
+        return json_type(self._type).sorted() if type(self) is JsonKeySerde else None
 
     def writes_as(self, other: object) -> bool:
         return type(other) is JsonKeySerde and other._type == self._type

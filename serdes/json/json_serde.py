@@ -10,6 +10,8 @@ import orjson
 
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_value, wrong_type
+from pykstreams.serdes.json.json_of_types import json_type
+from pykstreams.serdes.json.json_types import JsonType
 from pykstreams.serdes.json.models import is_pydantic, is_struct, json_text
 from pykstreams.serdes.json.structured import plain_reader
 
@@ -66,12 +68,20 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
     ) -> None:
         self._type = type_
         self._dumps = dumps
+        self._loads = loads
         self._checked: type = type_ if _has_own_class(type_) else object
         self._write = _text_writer(dumps) if dumps else _writer(type_)
         self._read = _reader(type_, loads)
 
     def __repr__(self) -> str:
         return f"JsonSerde({getattr(self._type, '__name__', '') if self._type else ''})"
+
+    @property
+    def json_type(self) -> JsonType | None:
+        """The JSON that it writes and reads; ``None`` where functions or subclasses of a user do that."""
+        if type(self) is not JsonSerde or self._dumps is not None or self._loads is not None:
+            return None
+        return json_type(object if self._type is None else self._type)
 
     def writes_as(self, other: object) -> bool:
         if type(self) is not JsonSerde or type(other) is not JsonSerde:

@@ -26,6 +26,7 @@ DOORS = (
     "pykstreams/state/engines/rocksdb.py",
     "serdes/avro.py",
     "serdes/registry/schema_registry.py",
+    "serdes/json/json_of_types.py",
     "serdes/json/structured.py",
     "serdes/json/union_members.py",
 )

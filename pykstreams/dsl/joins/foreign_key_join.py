@@ -15,6 +15,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, StreamPartitioner, V, ValueJoiner
 from pykstreams.dsl.inference import value_serde
+from pykstreams.dsl.joins.foreign_key_types import SIMPLE, check_foreign_key
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import combined_serde
 from pykstreams.dsl.joins.table_placement import check_referred_placement
@@ -34,17 +35,6 @@ from pykstreams.processors import (
 )
 from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, over_default
-from pykstreams.serdes.primitives import (
-    BooleanSerde,
-    BytesSerde,
-    DoubleSerde,
-    FloatSerde,
-    IntegerSerde,
-    LongSerde,
-    ShortSerde,
-    StringSerde,
-    UUIDSerde,
-)
 from pykstreams.serdes.subscription import (
     SubscriptionResponseWrapperSerde,
     SubscriptionWrapperSerde,
@@ -75,19 +65,6 @@ _RESPONSE = f"{_JOIN}SUBSCRIPTION-RESPONSE-"
 _PROCESSOR = f"{_JOIN}SUBSCRIPTION-PROCESSOR-"
 _OUTPUT = f"{_JOIN}OUTPUT-"
 _SINK, _SOURCE = "KTABLE-SINK-", "KTABLE-SOURCE-"
-
-_SIMPLE = (
-    BooleanSerde,
-    BytesSerde,
-    DoubleSerde,
-    FloatSerde,
-    IntegerSerde,
-    LongSerde,
-    ShortSerde,
-    StringSerde,
-    UUIDSerde,
-)
-"""Serdes of which two are equal, or write the same key in different bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +112,14 @@ class OnePartition(Generic[K]):
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey(Generic[K, V, KO]):
-    """How rows refer to those of another table: ``extractor(key, value)``; names and partitioners of the join."""
+    """How rows refer to those of another table: ``extractor(key, value)``; names and partitioners of the join.
+
+    :param given: the function as the user gave it.
+    """
 
     extractor: KeyValueMapper[K, V, KO | None]
     joined: TableJoined[K, KO]
+    given: Callable[..., KO | None]
 
     @classmethod
     def of(
@@ -163,7 +144,7 @@ class ForeignKey(Generic[K, V, KO]):
                     f"a foreign-key join is named {name!r} and, by table_joined, {options.name!r}; give one of the two"
                 )
             options = options.replace(name=name)
-        return cls(extractor if with_key else _by_value(extractor), options)
+        return cls(extractor if with_key else _by_value(extractor), options, extractor)
 
 
 def join_on_foreign_key(
@@ -176,6 +157,7 @@ def join_on_foreign_key(
     right_is_optional: bool,
 ) -> Table:
     """Adds the join and returns the joined table."""
+    check_foreign_key(foreign.given, right.place, right.place.key_serde)
     _check_serdes(right.place)
     if foreign.joined.other_partitioner is None:
         check_referred_placement(right.place)
@@ -357,10 +339,10 @@ def _key_sources(node: GraphNode) -> Iterator[tuple[str, object]]:
 def _check_serdes(right: Place) -> None:
     """Refuses a right table whose rows are not written as foreign keys will be; types tell where both are simple."""
     serde = right.key_serde
-    if not isinstance(serde, _SIMPLE):
+    if not isinstance(serde, SIMPLE):
         return
     for topic, read_by in _key_sources(right.node):
-        if isinstance(read_by, _SIMPLE) and read_by != serde:
+        if isinstance(read_by, SIMPLE) and read_by != serde:
             raise TopologyError(
                 f"foreign-key join with {right.name}: keys of its topic {topic!r} are read by {read_by!r}, but "
                 f"foreign keys would be written by {serde!r}, the key serde of the table, so the two would not meet; "

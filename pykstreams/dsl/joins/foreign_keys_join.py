@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
 from pykstreams.dsl.inference import value_serde
+from pykstreams.dsl.joins.foreign_key_types import check_foreign_keys
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import (
     RepartitionedJoin,
@@ -36,6 +37,7 @@ def join_by_foreign_keys(
     right_is_optional: bool,
 ) -> Table:
     """Adds the join and returns the joined table."""
+    check_foreign_keys(extractor, right.place, right.place.key_serde)
     join_rows = over_missing_rows(joiner)
     serde = combined_serde(right.place.key_serde, left.place.key_serde)
     join: RepartitionedJoin[V1, V2] = RepartitionedJoin(

@@ -19,6 +19,7 @@ from typing import Generic, TypeVar, cast
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.types import KR, V1, V2, VR, K, ValueJoiner
 from pykstreams.dsl.inference import key_serde, value_serde
+from pykstreams.dsl.joins.foreign_key_types import check_foreign_key
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import (
     RepartitionedJoin,
@@ -96,6 +97,8 @@ def join_one_to_many(
             checked=True,
         )
     else:
+        if result.combined_key_serde is None:
+            check_foreign_key(key_extractor, one.place, one.place.key_serde)
         serde = result.combined_key_serde or combined_serde(one.place.key_serde, many.place.key_serde)
         partial_of = methodcaller("partial_key_serializer")
         keys = RepartitionedKeys(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KR, VR, K, KeyValueMapper, V
+from pykstreams.dsl.joins.foreign_key_types import check_foreign_key
 from pykstreams.dsl.joins.stream_table_join import VO, OnExpiredHistory, join_stream_with_table
 from pykstreams.dsl.options import Joined, Repartitioned, expected
 from pykstreams.dsl.place import Place
@@ -38,13 +39,14 @@ def join_stream_by_foreign_key(
     """
     there: Joined[KR, V, VO] = expected("joined", joined, Joined) or Joined()
     back: Repartitioned[K, VR] = expected("repartitioned", repartitioned, Repartitioned) or Repartitioned()
-    graph = stream.graph
+    graph, foreign_serde = stream.graph, there.key_serde or table.place.key_serde
+    check_foreign_key(key_selector, table.place, foreign_serde)
     selecting = graph.namer.node("KSTREAM-KEY-SELECT-")
     own_keys = OwnKeys(stream.key_serde, there.name or selecting)
     referring = _added(stream, selecting, SelectForeignKey(key_selector, own_keys, left))
     referring = dataclasses.replace(
         referring,
-        key_serde=there.key_serde or table.place.key_serde,
+        key_serde=foreign_serde,
         value_serde=over_default(there.value_serde or stream.value_serde, CarriedSerde),
     )
     results = join_stream_with_table(

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
 from pykstreams.dsl.joins.foreign_key_join import ForeignKey, join_on_foreign_key
+from pykstreams.dsl.joins.foreign_key_types import check_foreign_key
 from pykstreams.dsl.joins.foreign_keys_join import join_by_foreign_keys
 from pykstreams.dsl.joins.non_key_join import MapperAndSelector, join_on_mapped_key
 from pykstreams.dsl.joins.outer_foreign_key_join import join_on_foreign_key_outer
@@ -110,6 +111,7 @@ def add_table_join(
             complete_history=options.complete_history,
         )
     if left_is_optional:
+        check_foreign_key(foreign.given, that.place, that.place.key_serde)
         return join_on_foreign_key_outer(
             this, that, joiner, foreign.extractor, materialized, name, keeps_left=right_is_optional
         )

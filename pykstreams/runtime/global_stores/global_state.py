@@ -24,6 +24,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.metrics.built_in.tasks import DROPPED_TOTAL, GROUP
 from pykstreams.core.processor import CurrentRecord, OperatorSupplier
+from pykstreams.core.store_topic import row_of
 from pykstreams.core.types import Decoder, Forward, Headers
 from pykstreams.processors.user import UserProcessor
 from pykstreams.runtime.clients.consumers.messages import RecordMessage
@@ -40,7 +41,7 @@ from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.compiled import fan_out, source_decoders
 from pykstreams.runtime.tasks.context import NodeContext, TaskState, describe_record
 from pykstreams.runtime.tasks.dropped import DroppedRecords
-from pykstreams.runtime.tasks.failures import origin_of
+from pykstreams.runtime.tasks.failures import ROW_OF_ANOTHER_TYPE, origin_of, said_of
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
 from pykstreams.state.directory.damaged_stores import is_set_aside, set_aside
 from pykstreams.state.interfaces.position import Position, PositionOf
@@ -287,6 +288,9 @@ class GlobalState:
             return error
         found = self._state.current.context
         where = "" if found is None else f" at record {found.topic}-{found.partition} offset {found.offset}"
+        if row_of(error) is not None:
+            said = f"{said_of(error)}; a processor of global stores failed{where}"
+            return StreamsError(f"{said}; {ROW_OF_ANOTHER_TYPE}")
         said = f"{origin_of(error) or 'a step'} raised {error!r}; a processor of global stores failed{where}"
         return StreamsError(
             f"{said}; correct it, or set processing.exception.handler and "

@@ -33,6 +33,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import ConsumerRecord, ProducerRecord, Record, RecordContext
 from pykstreams.core.shown_values import cut, shown, without_values
+from pykstreams.core.store_topic import row_of
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.core.user_code.frames import user_frame
 from pykstreams.runtime.clients.consumers.messages import RecordMessage
@@ -51,6 +52,12 @@ with "continue" loses the records that needed the store.
 
 _ERROR_CHARACTERS = 600
 _CORRECT_IT = "correct it, or set processing.exception.handler to go on without such records"
+ROW_OF_ANOTHER_TYPE = (
+    "it was written with another type, or of a value that was not of its type, and the record that needs it is not to "
+    "blame: give new fields a default, or take the old type back; or stop all workers, and begin anew with 'pykstreams "
+    "reset' ('pykstreams diff' tells of changed types before they are deployed)"
+)
+"""The cure for a row that does not fit its type today: to pass over the record that needs it mends nothing."""
 
 
 class Failures:
@@ -112,7 +119,7 @@ class Failures:
         if isinstance(error, StreamsError) and not isinstance(error, SerdeError) and origin_of(error) is None:
             said = str(error)  # our own, a sink's for instance: it has the place and the cure
         else:
-            said = f"{self._described(node, context, error)}; key={shown(key)}, value={shown(value)}; {_CORRECT_IT}"
+            said = f"{self._described(node, context, error)}; key={shown(key)}, value={shown(value)}; {_cure(error)}"
         raise self._final(node, context, said) from error
 
     def punctuation(self, node: str, error: Exception, time: int) -> None:
@@ -124,7 +131,7 @@ class Failures:
         if self._resumes("processing", self._processing, context, None, error):
             self._dropped.count(node, failed=True)
             return
-        said = f"{self._described(node, context, error)}; punctuator at {time}; {_CORRECT_IT}"
+        said = f"{self._described(node, context, error)}; punctuator at {time}; {_cure(error)}"
         raise self._final(node, context, said) from error
 
     def unserializable(
@@ -155,8 +162,9 @@ class Failures:
         context = self._current.context
         topic, partition, offset = (None, -1, -1) if context is None else context[:3]
         where = ErrorHandlerContext(topic, partition, offset, (), "", self._task_id, -1)
+        cure = "" if row_of(error) is None else f"; {ROW_OF_ANOTHER_TYPE}"
         return ProcessingError(
-            f"{_said(error)}; {_input(where)} failed in task {self._task_id}",
+            f"{said_of(error)}; {_input(where)} failed in task {self._task_id}{cure}",
             topic=topic,
             partition=partition,
             offset=offset,
@@ -208,7 +216,7 @@ class Failures:
         except Exception as failure:
             log.error("%s exception handler failed; it was asked because of this", kind, exc_info=error)
             raise ProcessingError(
-                f"the {kind} exception handler itself failed with {_said(failure)}; it was asked because "
+                f"the {kind} exception handler itself failed with {said_of(failure)}; it was asked because "
                 f"{context.processor_node_id} had raised {error!r} at {_input(context)}",
                 node=context.processor_node_id,
                 topic=context.topic,
@@ -221,6 +229,8 @@ class Failures:
 
     def _described(self, node: str, context: ErrorHandlerContext, error: Exception) -> str:
         origin, where = origin_of(error), f"{node} failed at {_input(context)} of task {self._task_id}"
+        if row_of(error) is not None:
+            return f"{where}: {said_of(error)}"
         return f"{where}: {_shown_error(error)}" if origin is None else f"{_raised(origin, error)}; {where}"
 
     def _final(self, node: str, context: ErrorHandlerContext, said: str) -> ProcessingError:
@@ -243,6 +253,10 @@ def _unreadable_part(key: bytes | None, headers: Headers, decode_key: Decoder) -
     return "value"
 
 
+def _cure(error: Exception) -> str:
+    return _CORRECT_IT if row_of(error) is None else ROW_OF_ANOTHER_TYPE
+
+
 def origin_of(error: BaseException) -> str | None:
     """Names the innermost function of the user's code that an exception came through, with its line."""
     found = user_frame(error)
@@ -252,8 +266,11 @@ def origin_of(error: BaseException) -> str | None:
     return f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_qualname} (line {line})"
 
 
-def _said(error: BaseException) -> str:
-    origin = origin_of(error)
+def said_of(error: BaseException) -> str:
+    origin, row = origin_of(error), row_of(error)
+    if row is not None:
+        reader = "" if origin is None else f" (read by {origin})"
+        return f"{row} does not fit its type{reader}: {cut(str(error), _ERROR_CHARACTERS)}"
     return _shown_error(error) if origin is None else _raised(origin, error)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, TypeVar, cast
 
+from pykstreams.core.errors import SerdeError
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.serdes.base import bind_serializer, write_same_bytes
@@ -163,7 +164,11 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
 
     def get(self, key: K, default: Any = None) -> Any:
         packed = self._top.get(self._raw_key(key))
-        return default if packed is None else self._shown(packed)
+        try:
+            return default if packed is None else self._shown(packed)
+        except SerdeError as error:
+            error.row_key = key
+            raise
 
     def peek(self, key: K, *, skip_cache: bool = False) -> V | None:
         raw, cache = self._raw_key(key), self._cache

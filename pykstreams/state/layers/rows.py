@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
+from pykstreams.core.errors import SerdeError
 from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.state.encoding.layout import TIMESTAMP, TIMESTAMPED, Layout
 from pykstreams.state.encoding.parts import parts_taker
@@ -101,7 +102,11 @@ def rows_of_bytes(store: BytesStore, codec: RowCodec, name: str, last_put: LastP
         if key is None:
             raise null_key(name)
         packed = get(encode_key(key, ()))
-        return None if packed is None else decode_row(packed)
+        try:
+            return None if packed is None else decode_row(packed)
+        except SerdeError as error:
+            error.row_key = key
+            raise
 
     def put_row(key: object, value: object, timestamp: int) -> bool:
         if key is None:
@@ -141,7 +146,11 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, name: str) -> Rows:
                 entry.value = UNSET
             return value, entry.timestamp
         packed = entry.packed
-        return None if packed is None else decode_row(packed)
+        try:
+            return None if packed is None else decode_row(packed)
+        except SerdeError as error:
+            error.row_key = key
+            raise
 
     def take_row(key: object) -> tuple[object, int] | None:
         nonlocal last_key, last_entry
@@ -157,7 +166,11 @@ def rows_of_objects(cache: CachingStore, codec: RowCodec, name: str) -> Rows:
                 entry.value = UNSET
             return value, entry.timestamp
         packed = entry.packed
-        return None if packed is None else decode_row(packed)
+        try:
+            return None if packed is None else decode_row(packed)
+        except SerdeError as error:
+            error.row_key = key
+            raise
 
     def keep_row(key: object, value: object, timestamp: int) -> bool:
         if value is None:

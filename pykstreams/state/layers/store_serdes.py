@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from pykstreams.core.errors import ConfigError
+from pykstreams.core.store_topic import StoreTopic
 from pykstreams.core.types import Encoder
 from pykstreams.serdes.base import AnySerde, Serde, bind_deserializer, bind_serializer
 from pykstreams.serdes.defaults import default_part, or_default
@@ -30,12 +31,13 @@ def bound_codec(
 
     keys = _serde(key_serde, name, context, "key")
     values = _serde(value_serde, name, context, "value")
+    read_by = StoreTopic.of(topic, name)
     return RowCodec(
         layout,
         cast("KeyEncoder", bind_serializer(keys.serializer, topic)),
-        bind_deserializer(keys.deserializer, topic),
+        bind_deserializer(keys.deserializer, read_by),
         bind_serializer(values.serializer, topic),
-        bind_deserializer(values.deserializer, topic),
+        bind_deserializer(values.deserializer, read_by),
         bind_prefix,
         keys.serializer,
         values.serializer,

@@ -21,8 +21,8 @@ class Verdict(StrEnum):
 class Change:
     """One consequence of a change.
 
-    :param kind: ``orphaned``, ``renamed``, ``empty``, ``broken``, ``moved``, ``changed``, ``new``, ``gone`` or
-        ``unknown``.
+    :param kind: ``orphaned``, ``renamed``, ``empty``, ``broken``, ``lost``, ``moved``, ``changed``, ``new``, ``gone``
+        or ``unknown``.
     :param verdict: ``SAFE`` for what is only worth knowing.
     """
 

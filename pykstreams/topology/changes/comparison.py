@@ -8,6 +8,11 @@ from typing import Final, TypeVar
 
 from pykstreams.topology.changes.change import RESET, Change, Verdict
 from pykstreams.topology.changes.new_stores import SUPPRESSION, is_like, keeps_nothing, missed_topics
+from pykstreams.topology.changes.serde_changes import (
+    input_serde_changes,
+    repartition_serde_changes,
+    store_serde_changes,
+)
 from pykstreams.topology.changes.shape import StoreShape, TopicShape, TopologyShape
 from pykstreams.topology.changes.window_changes import window_changes
 
@@ -125,19 +130,15 @@ def _not_compared(name: str) -> Change:
 
 
 def _store(old: StoreShape, new: StoreShape) -> Iterator[Change]:
-    for what, before, after in (
-        ("kind", old.kind, new.kind),
-        ("key serde", old.key_serde, new.key_serde),
-        ("value serde", old.value_serde, new.value_serde),
-    ):
-        if before != after:
-            yield Change(
-                "broken",
-                old.name,
-                f"the {what} of the store was {before} and is {after}, and its rows were written with the old one",
-                RESET,
-                Verdict.NEEDS_RESET,
-            )
+    if old.kind != new.kind:
+        yield Change(
+            "broken",
+            old.name,
+            f"the kind of the store was {old.kind} and is {new.kind}, and its rows were written with the old one",
+            RESET,
+            Verdict.NEEDS_RESET,
+        )
+    yield from store_serde_changes(old, new)
     if old.changelog != new.changelog:
         verdict = Verdict.SAFE if old.changelog is None else Verdict.NEEDS_RESET
         yield Change(
@@ -185,17 +186,7 @@ def _repartition_topics(old: TopologyShape, new: TopologyShape) -> Iterator[Chan
                 RESET,
                 Verdict.NEEDS_RESET,
             )
-        for side in ("key_serde", "value_serde"):
-            was, now = getattr(topic, side), getattr(other_one, side)
-            if was != now:
-                yield Change(
-                    "broken",
-                    name,
-                    f"the {side.replace('_', ' ')} of the repartition topic was {was} and is {now}, and records in it "
-                    "were written with the old one",
-                    RESET,
-                    Verdict.NEEDS_RESET,
-                )
+        yield from repartition_serde_changes(topic, other_one)
 
 
 def _inputs(old: TopologyShape, new: TopologyShape) -> Iterator[Change]:
@@ -207,16 +198,7 @@ def _inputs(old: TopologyShape, new: TopologyShape) -> Iterator[Change]:
         cure = "set auto.offset.reset, or the offset reset policy of the source, to where it is to begin"
         yield Change("new", name, "the topic is read from where auto.offset.reset says", cure, Verdict.SAFE)
     for name in before.keys() & after.keys():
-        for side in ("key_serde", "value_serde"):
-            was, now = getattr(before[name], side), getattr(after[name], side)
-            if was != now:
-                yield Change(
-                    "moved",
-                    name,
-                    f"the {side.replace('_', ' ')} of the topic was {was} and is {now}",
-                    "see to it that the records after the committed offsets are in the new form",
-                    Verdict.SAFE,
-                )
+        yield from input_serde_changes(before[name], after[name])
 
 
 def _moved_name(what: str, name: str, other: str) -> Change:

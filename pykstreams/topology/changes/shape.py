@@ -8,21 +8,22 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
-from pykstreams.serdes.defaults import OverDefault, default_part
+from pykstreams.serdes.json.json_types import JsonData
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.changes.kept_windows import windows_of_store
 from pykstreams.topology.changes.lineage import read_topics, topics_of_store, written_topics
+from pykstreams.topology.changes.serde_types import SerdeTypes, serde_name, serde_types, serde_types_from
 from pykstreams.topology.plan import SinkNode, SubtopologyPlan, TopologyPlan
 
-FORMAT: Final = 2
-_FORMATS: Final = (1, FORMAT)
-"""Those that can be read; the first one knows nothing of windows, and of what leads where."""
-_DEPTH: Final = 4
+FORMAT: Final = 3
+_FORMATS: Final = (1, 2, FORMAT)
+"""Those that can be read; the first one knows nothing of windows, and of what leads where, the second one nothing of
+the types of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class StoreShape:
     :param segment_interval_ms: how much time lies in one part of what is on disk; ``None`` where it is not divided.
     :param history_retention_ms: how long old versions are kept; ``None`` where they are not.
     :param fed_by: the topics from which records reach it; ``None``: not known.
+    :param key_types: the JSON types of the key serde; ``None``: not known.
+    :param value_types: those of the value serde.
     """
 
     name: str
@@ -50,6 +53,8 @@ class StoreShape:
     segment_interval_ms: int | None = None
     history_retention_ms: int | None = None
     fed_by: tuple[str, ...] | None = None
+    key_types: SerdeTypes | None = None
+    value_types: SerdeTypes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,8 @@ class TopicShape:
     key_serde: str
     value_serde: str
     partitions: int | None = None
+    key_types: SerdeTypes | None = None
+    value_types: SerdeTypes | None = None
 
 
 T = TypeVar("T", StoreShape, TopicShape)
@@ -85,7 +92,14 @@ class TopologyShape:
 
     def as_dict(self) -> dict[str, object]:
         """The shape for JSON."""
-        return {"format": FORMAT, **dataclasses.asdict(self)}
+        return {
+            "format": FORMAT,
+            "application_id": self.application_id,
+            "stores": [_as_dict(one) for one in self.stores],
+            "repartition_topics": [_as_dict(one) for one in self.repartition_topics],
+            "inputs": [_as_dict(one) for one in self.inputs],
+            "written": self.written,
+        }
 
 
 def shape_of(plan: TopologyPlan, config: StreamsConfig) -> TopologyShape:
@@ -124,15 +138,25 @@ def shape_from(data: object) -> TopologyShape:
             raise TopologyError("it has another format; describe the topology anew with this release")
         return TopologyShape(
             str(data["application_id"]),
-            tuple(_with_tuples(StoreShape(**one)) for one in data["stores"]),
-            tuple(TopicShape(**one) for one in data["repartition_topics"]),
-            tuple(TopicShape(**one) for one in data["inputs"]),
+            tuple(_with_tuples(StoreShape(**{**one, **_types_from(one)})) for one in data["stores"]),
+            tuple(TopicShape(**{**one, **_types_from(one)}) for one in data["repartition_topics"]),
+            tuple(TopicShape(**{**one, **_types_from(one)}) for one in data["inputs"]),
             None if data.get("written") is None else {name: tuple(above) for name, above in data["written"].items()},
         )
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise TopologyError(
             f"this is no description of a topology ({error!r}); make one with 'pykstreams describe --format json'"
         ) from error
+
+
+def _as_dict(part: StoreShape | TopicShape) -> dict[str, object]:
+    values = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+    return {name: one.as_dict() if isinstance(one, SerdeTypes) else one for name, one in values.items()}
+
+
+def _types_from(part: JsonData) -> dict[str, SerdeTypes | None]:
+    sides = ("key_types", "value_types")
+    return {side: serde_types_from(cast("JsonData | None", part.get(side))) for side in sides}
 
 
 def _with_tuples(store: StoreShape) -> StoreShape:
@@ -157,15 +181,15 @@ def _store(
         window_size_ms=getattr(builder.supplier, "window_size_ms", None),
         segment_interval_ms=getattr(builder.supplier, "segment_interval_ms", None),
         history_retention_ms=builder.history_retention_ms,
+        key_types=serde_types((builder.key_serde,), "key", config),
+        value_types=serde_types(values, "value", config),
     )
 
 
 def _read(part: SubtopologyPlan, config: StreamsConfig) -> Iterable[TopicShape]:
     for source in part.sources:
-        key = serde_name(source.key_deserializer, "key", config)
-        value = serde_name(source.value_deserializer, "value", config)
         for name in read_topics(source):
-            yield TopicShape(name, part.id, key, value)
+            yield _topic(name, part.id, source.key_deserializer, source.value_deserializer, config)
 
 
 def _as_written(plan: TopologyPlan, topics: list[TopicShape], config: StreamsConfig) -> Iterable[TopicShape]:
@@ -180,36 +204,20 @@ def _as_written(plan: TopologyPlan, topics: list[TopicShape], config: StreamsCon
         sink = written.get(topic.name)
         if sink is None:
             yield topic
-            continue
-        key = serde_name(sink.key_serializer, "key", config)
-        yield dataclasses.replace(topic, key_serde=key, value_serde=serde_name(sink.value_serializer, "value", config))
+        else:
+            found = _topic(topic.name, topic.subtopology, sink.key_serializer, sink.value_serializer, config)
+            yield dataclasses.replace(found, partitions=topic.partitions)
 
 
-def serde_name(given: object, side: str, config: StreamsConfig) -> str:
-    """A name for a serde by which two of them can be told apart: its class, with those of the serdes inside."""
-    if given is None or isinstance(given, OverDefault):
-        default = config[f"default.{default_part(given, side)}.serde"]
-        inner = "none" if default is None else _name(default, _DEPTH)
-        return inner if given is None or given.is_the_default else f"over({inner})"
-    return _name(given, _DEPTH)
-
-
-def _name(serde: object, depth: int) -> str:
-    kind = serde if isinstance(serde, type) else type(serde)
-    inside = sorted(_name(one, depth - 1) for one in _parts(serde)) if depth and not isinstance(serde, type) else []
-    return kind.__qualname__ + (f"({', '.join(dict.fromkeys(inside))})" if inside else "")
-
-
-def _parts(serde: object) -> Iterable[object]:
-    slots = [name for kind in type(serde).__mro__ for name in getattr(kind, "__slots__", ()) if isinstance(name, str)]
-    values: Mapping[str, object] = {
-        **{name: getattr(serde, name, None) for name in slots if not name.startswith("__")},
-        **getattr(serde, "__dict__", {}),
-    }
-    for value in values.values():
-        is_serde = hasattr(value, "serialize") or hasattr(value, "deserialize")
-        if isinstance(value, type) or (is_serde and value is not serde):
-            yield value
+def _topic(name: str, subtopology: int, key: object, value: object, config: StreamsConfig) -> TopicShape:
+    return TopicShape(
+        name,
+        subtopology,
+        serde_name(key, "key", config),
+        serde_name(value, "value", config),
+        key_types=serde_types((key,), "key", config),
+        value_types=serde_types((value,), "value", config),
+    )
 
 
 def _sorted(parts: Iterable[T]) -> tuple[T, ...]:
