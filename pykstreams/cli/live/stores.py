@@ -17,7 +17,7 @@ from urllib.parse import quote
 import click
 
 from pykstreams.cli.live.server import NothingThereError, Row, Server
-from pykstreams.cli.row_texts import time_text
+from pykstreams.cli.row_texts import cell_text, time_text
 from pykstreams.core.errors import ConfigError
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -126,10 +126,10 @@ def told(rows: Iterator[Row], form: str, *, with_keys: bool = True) -> int:
 
 
 def _as_text(row: Row, with_key: bool) -> str:
-    parts = [_cell(row["key"])] if with_key else []
+    parts = [cell_text(row["key"])] if with_key else []
     if isinstance(window := row.get("window"), dict):
         parts.append(f"{time_text(window['start'])} to {time_text(window['end'])}")
-    parts.append(_cell(row["value"]))
+    parts.append(cell_text(row["value"]))
     if isinstance(time := row.get("timestamp"), int):
         parts.append(f"(of {time_text(time)})")
     source = row.get("from")
@@ -176,10 +176,6 @@ def _csv_writer(write: Callable[[list[object]], object]) -> Callable[[Row], obje
         window = row.get("window")
         ends = [window["start"], window["end"]] if isinstance(window, dict) else ["", ""]
         time = row.get("timestamp")
-        write([_cell(row["key"]), *ends, _cell(row["value"]), "" if time is None else time])
+        write([cell_text(row["key"]), *ends, cell_text(row["value"]), "" if time is None else time])
 
     return row_written
-
-
-def _cell(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
