@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import click
 
 from pykstreams.cli.exit_codes import ExitCode
-from pykstreams.cli.live.stores import LiveStores, export_live, live_options, show, told
+from pykstreams.cli.live.stores import LiveStores, StoreLine, export_live, live_options, show, told
 from pykstreams.cli.options import (
     SETTINGS_HELP,
     combined_config,
@@ -23,7 +23,6 @@ from pykstreams.cli.options import (
     need_application_id,
     settings_options,
     state_dir_option,
-    topology_argument,
 )
 from pykstreams.core.errors import ConfigError
 
@@ -53,51 +52,62 @@ def _options(command: F) -> F:
     return settings_options(state_dir_option(format_option(command)))
 
 
+_url = click.option(
+    "--url",
+    metavar="http://HOST:PORT",
+    help="Ask an application that runs with --http, at any instance; leave TOPOLOGY out then.",
+)
+
+
 @state.command("list", epilog=SETTINGS_HELP)
-@topology_argument
+@click.argument("words", nargs=-1, metavar="[TOPOLOGY]")
+@_url
+@live_options
 @_options
 def list_stores(
-    topology: str,
+    words: tuple[str, ...],
+    url: str | None,
+    token_file: str | None,
+    tls_ca: str | None,
+    stale: str | None,
     config_file: Path | None,
     pairs: tuple[str, ...],
     application_id: str | None,
     state_dir: str | None,
     form: str,
 ) -> None:
-    """Show the stores of a topology, and of which partitions there is state here.
+    """Show the stores of a topology, and of which partitions there is state here, or with --url in the group.
 
     \b
         pykstreams state list word_count.py --state-dir /var/lib/word-count
+        pykstreams state list --url http://localhost:8080
     """
+    if url is not None:
+        _refuse_for_url(*_OF_FOLDERS)
+        if stale is not None:
+            raise click.UsageError("--stale is for reading rows, which 'list' does not; leave it out")
+        _words(words, "")
+        _list(LiveStores(url, token_file, tls_ca).stores(), form)
+        return
+    _refuse_without_url()
+    (topology,) = _words(words, "TOPOLOGY")
     plan, config = _planned(topology, config_file, pairs, application_id, state_dir)
     if not Path(config.state_dir).is_dir():
         raise ConfigError(
             f"there is no folder {str(config.state_dir)!r}; name the folder of the worker with --state-dir"
         )
-    rows = []
+    rows: list[StoreLine] = []
     for name, builder in _builders(plan).items():
         here = [place.task_id.partition for place in _places(plan, config, name)]
         rows.append((name, _kind(builder), here))
+    _list(rows, form)
     if form == "json":
-        click.echo(
-            json.dumps([{"store": name, "kind": kind, "partitions": here} for name, kind, here in rows], indent=2)
-        )
         return
-    for name, kind, here in rows:
-        told = "whole" if here == [-1] else f"partitions {', '.join(map(str, here))}" if here else "not here"
-        click.echo(f"{name}  {kind}  {told}")
     if not all(here for _, _, here in rows):
         from pykstreams.state.directory.state_directory import application_folder
 
         looked = application_folder(config.state_dir, config.application_id)
         click.echo(f"looked in {str(looked)!r}; name another folder with --state-dir", err=True)
-
-
-_url = click.option(
-    "--url",
-    metavar="http://HOST:PORT",
-    help="Ask an application that runs with --http, at any instance; leave TOPOLOGY out then.",
-)
 
 
 @state.command(epilog=SETTINGS_HELP)
@@ -281,6 +291,17 @@ def export(
         click.echo(unsure, err=True)
 
 
+def _list(rows: Collection[StoreLine], form: str) -> None:
+    """Prints stores with their kinds and partitions; -1 stands for a store that is whole."""
+    if form == "json":
+        found = [{"store": name, "kind": kind, "partitions": here} for name, kind, here in rows]
+        click.echo(json.dumps(found, indent=2))
+        return
+    for name, kind, here in rows:
+        told = "whole" if here == [-1] else f"partitions {', '.join(map(str, here))}" if here else "not here"
+        click.echo(f"{name}  {kind}  {told}")
+
+
 def _refuse_for_url(*names: str) -> None:
     """Raises a usage error where an option was given that only reading folders or topics heeds."""
     if given := given_options(names):
@@ -296,7 +317,8 @@ def _refuse_without_url() -> None:
 def _words(words: tuple[str, ...], names: str) -> tuple[str, ...]:
     """The arguments of a command whose first one depends on --url."""
     if len(words) != len(names.split()):
-        raise click.UsageError(f"{len(words)} arguments were given, and {names} are needed")
+        wanted = f"{names} {'are' if ' ' in names else 'is'}" if names else "none is"
+        raise click.UsageError(f"{len(words)} arguments were given, and {wanted} needed")
     return words
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import Final, TypeAlias, TypeVar, cast
 from urllib.parse import quote
 
 import click
@@ -25,6 +25,9 @@ F = TypeVar("F", bound=Callable[..., object])
 PAGE_ROWS: Final = 500
 
 _SCANS: Final = {"key-value": "range", "window": "windows", "session": "sessions"}
+
+StoreLine: TypeAlias = tuple[str, str, list[int]]
+"""The name of a store, its kind, and its partitions; -1 for a global store, which is whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,17 @@ class LiveStores:
         if kind not in _SCANS:
             raise ConfigError(f"store {store!r} is a {kind} store, whose rows are read by key only; take 'state get'")
         return self._pages(store, _SCANS[kind], {}, limit)
+
+    def stores(self) -> list[StoreLine]:
+        """Reads the names of all stores, their kinds, and the partitions that instances have."""
+        listed = cast("list[Row]", self._get("/stores", {}, "stores", stale=False)["stores"])
+        return [(str(one["name"]), str(one["kind"]), self._partitions(one)) for one in listed]
+
+    def _partitions(self, store: Row) -> list[int]:
+        if store["global"]:
+            return [-1]
+        found = self._get(f"/stores/{quote(str(store['name']), safe='')}", {}, "partitions", stale=False)
+        return [cast("int", one["partition"]) for one in cast("list[Row]", found["partitions"])]
 
     def kind(self, store: str) -> str:
         """The kind of a store."""
