@@ -26,7 +26,7 @@ What the commands do, by example: [the command line](cli.md). `--help` of a comm
 
 def page() -> str:
     """The text of the page."""
-    context = click.Context(cli, info_name="pykstreams")
+    context = _context()
     lines = [*_prose(cli.help or ""), *_exit_codes()]
     for name in cli.list_commands(context):
         lines += _lines(context, name)
@@ -41,6 +41,11 @@ def _exit_codes() -> Iterator[str]:
     for line in (cli.epilog or "").split("\b\n")[1].splitlines():
         code, _, meaning = line.strip().partition("  ")
         yield f"| {code} | {meaning} |"
+
+
+def _context() -> click.Context:
+    """The context of the program itself: commands keep the help option that they make for the first one they see."""
+    return click.Context(cli, info_name="pykstreams", **cli.context_settings)
 
 
 def _lines(parent: click.Context, name: str) -> Iterator[str]:
@@ -84,7 +89,7 @@ def _cell(text: str) -> str:
 def _takes(option: click.Option) -> str:
     if isinstance(option.type, click.Choice):
         return "`" + "`, `".join(map(str, option.type.choices)) + "`"
-    return f"`{option.make_metavar(click.Context(cli))}`"
+    return f"`{option.make_metavar(_context())}`"
 
 
 def _prose(help_text: str) -> Iterator[str]:

@@ -277,6 +277,9 @@ class PrefixChecked(CompiledSerde[T], Generic[P, T]):
     partial: Serializer[P]
     reference: Callable[[Any], object]
 
+    def __repr__(self) -> str:
+        return describe(self.inner)
+
     def encoder(self, topic: str) -> Encoder:
         encode_key, encode_partial = bind_serializer(self.inner.serializer, topic), bind_serializer(self.partial, topic)
         reference = self.reference

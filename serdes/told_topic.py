@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pykstreams.core.types import Decoder, Encoder
-from pykstreams.serdes.base import CompiledSerde, Serde, bind_deserializer, bind_serializer, fixed_width
+from pykstreams.serdes.base import CompiledSerde, Serde, bind_deserializer, bind_serializer, describe, fixed_width
 
 T = TypeVar("T")
 
@@ -23,6 +23,9 @@ class ToldTopic(CompiledSerde[T], Generic[T]):
     inner: Serde[T]
     topic: str | None = None
     suffix: str = ""
+
+    def __repr__(self) -> str:
+        return describe(self.inner)
 
     @property
     def width(self) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 
 import click
 
@@ -99,7 +100,7 @@ class _Commands(click.Group):
 
             lines = list(error_lines(error))
             if writes_json():
-                log.error("%s", "\n".join(lines), exc_info=error)
+                log.error("%s", "\n".join(lines), exc_info=error if log.isEnabledFor(logging.DEBUG) else None)
             else:
                 click.echo("\n".join(lines), err=True)
             ctx.exit(exit_code(error))

@@ -18,6 +18,8 @@ from pykstreams.cli.state import moment
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
     from pykstreams.runtime.dead_letters.letters import DeadLetter, Selection
+    from pykstreams.runtime.dead_letters.progress import Replayed
+    from pykstreams.runtime.dead_letters.replay import Letters
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -100,10 +102,15 @@ def _common(command: F) -> F:
 @dlq.command("list", epilog=_EPILOG)
 @click.argument("letters", metavar="TOPIC...", nargs=-1, required=True)
 @click.option("--by", type=click.Choice(["hour", "day"]), help="Count those of each hour or day on their own.")
+@click.option("--group", metavar="ID", help="The group of replays that are counted. Default: TOPIC-replay.")
 @format_option
 @_common
-def list_letters(letters: tuple[str, ...], by: str | None, form: str, **options: Unpack[CommonOptions]) -> None:
+def list_letters(
+    letters: tuple[str, ...], by: str | None, group: str | None, form: str, **options: Unpack[CommonOptions]
+) -> None:
     """Count the letters of topics by the class of their error and the topic that they were read from.
+
+    How many of them were replayed is counted, too; '?' (in JSON null) where the group cannot be read.
 
     \b
         pykstreams dlq list orders-dead --bootstrap-servers localhost:9092
@@ -115,17 +122,22 @@ def list_letters(letters: tuple[str, ...], by: str | None, form: str, **options:
     rows: list[dict[str, object]] = []
     for topic in letters:
         counts: Counter[tuple[str, str, str]] = Counter()
+        sent: Counter[tuple[str, str, str]] = Counter()
         times: dict[tuple[str, str, str], tuple[int, int]] = {}
-        for letter in filter(given.selection.has, Letters.of(given.config, topic)):
+        there = Letters.of(given.config, topic)
+        replayed = _replayed(there, f"{topic}-replay" if group is None else group)
+        for letter in filter(given.selection.has, there):
             when = "" if by is None else time_text(letter.timestamp).partition(_ENDS[by])[0]
-            group = letter.exception or "unknown", letter.source_topic or "unknown", when
-            counts[group] += 1
-            first, last = times.get(group, (letter.timestamp, letter.timestamp))
-            times[group] = min(first, letter.timestamp), max(last, letter.timestamp)
-        for group in sorted(counts):
-            exception, source, when = group
-            row = {"topic": topic, "exception": exception, "source": source, "letters": counts[group]}
-            span = {"first": time_text(times[group][0]), "last": time_text(times[group][1])}
+            kind = letter.exception or "unknown", letter.source_topic or "unknown", when
+            counts[kind] += 1
+            sent[kind] += replayed is not None and replayed[letter.partition].has(letter.offset)
+            first, last = times.get(kind, (letter.timestamp, letter.timestamp))
+            times[kind] = min(first, letter.timestamp), max(last, letter.timestamp)
+        for kind in sorted(counts):
+            exception, source, when = kind
+            row = {"topic": topic, "exception": exception, "source": source, "letters": counts[kind]}
+            row["replayed"] = None if replayed is None else sent[kind]
+            span = {"first": time_text(times[kind][0]), "last": time_text(times[kind][1])}
             rows.append(row | ({} if by is None else {by: when}) | span)
     if form == "json":
         click.echo(json.dumps(rows, indent=2))
@@ -198,6 +210,7 @@ def replay(
         pykstreams dlq replay orders-dead --exception TimeoutError --execute
     """
     from pykstreams.runtime.dead_letters.replay import Letters, Replay
+    from pykstreams.runtime.dead_letters.replay_group import check_unused, opened_group
 
     if dry_run and execute:
         raise click.UsageError("--dry-run and --execute contradict each other; give one of them")
@@ -207,13 +220,18 @@ def replay(
             "it out: then each goes where it was read",
             param_hint="--to",
         )
-    given = _given(f"{letters}-replay" if group is None else group, **options)
+    group_id = f"{letters}-replay" if group is None else group
+    given = _given(group_id, **options)
     counts: Counter[tuple[str, str | None]] = Counter()
 
     def tell(letter: DeadLetter, target: str | None) -> None:
         counts[letter.exception or "unknown", target] += 1
 
-    run = Replay(Letters.of(given.config, letters), given.selection, to, tell)
+    there = Letters.of(given.config, letters)
+    run = Replay(there, given.selection, to, tell)
+    if not there.embedded:
+        with opened_group(given.config, embedded=False) as remembering:
+            check_unused(group_id, remembering)
     try:
         if execute:
             run.send()
@@ -226,6 +244,21 @@ def replay(
         click.echo(f"{letters}: nothing to replay", err=True)
     elif not execute and any(target is not None for _, target in counts):
         click.echo("nothing was sent; --execute sends", err=True)
+
+
+def _replayed(letters: Letters, group_id: str) -> Mapping[int, Replayed] | None:
+    """The letters that a group has replayed, by partition; ``None``, and a warning, where it cannot be read."""
+    from pykstreams.core.errors import StreamsError
+    from pykstreams.runtime.dead_letters import replay_group
+
+    try:
+        config = letters.config.replace({"application.id": group_id})
+        with replay_group.opened_group(config, embedded=letters.embedded) as group:
+            found = replay_group.replayed_letters(group, letters.begins.keys())
+    except StreamsError as error:
+        click.echo(f"{letters.topic}: how many letters were replayed is not known: {error}", err=True)
+        return None
+    return {place.partition: replayed for place, replayed in found.items()}
 
 
 def _tell(exception: str, target: str | None, count: int, *, dry_run: bool) -> None:
@@ -258,7 +291,7 @@ def _place(text: str) -> tuple[int, int]:
 
 
 def _print_table(rows: list[dict[str, object]]) -> None:
-    lines = [tuple(rows[0]), *(tuple(map(str, row.values())) for row in rows)]
+    lines = [tuple(rows[0]), *(tuple("?" if cell is None else str(cell) for cell in row.values()) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         click.echo("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -1,7 +1,8 @@
-"""How times of rows are written for users."""
+"""How the times and values of rows are written for users."""
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 
@@ -15,3 +16,12 @@ def time_text(ms: int) -> str:
         return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except (OverflowError, OSError, ValueError):
         return f"{ms} ms"
+
+
+def cell_text(value: object) -> str:
+    """Returns a key or a value that JSON has, to read: text as it is, anything else in JSON.
+
+    >>> cell_text("tea"), cell_text({"sold": True})
+    ('tea', '{"sold": true}')
+    """
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

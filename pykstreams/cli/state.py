@@ -6,15 +6,15 @@ Nothing is changed. No worker can take the folder of a task while it is read.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
 from pykstreams.cli.exit_codes import ExitCode
-from pykstreams.cli.live.stores import LiveStores, export_live, live_options, show, told
+from pykstreams.cli.live.stores import LiveStores, StoreLine, export_live, live_options, show, told
 from pykstreams.cli.options import (
     SETTINGS_HELP,
     combined_config,
@@ -23,15 +23,12 @@ from pykstreams.cli.options import (
     need_application_id,
     settings_options,
     state_dir_option,
-    topology_argument,
 )
-from pykstreams.cli.row_texts import time_text
 from pykstreams.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
     from pykstreams.core.ids import TaskId
-    from pykstreams.state.bulk.offline import OfflineStore
     from pykstreams.state.bulk.places import StoreFolder
     from pykstreams.state.interfaces.store import TaskStore
     from pykstreams.state.spec import StoreBuilder
@@ -41,16 +38,6 @@ F = TypeVar("F", bound=Callable[..., object])
 
 _OF_FOLDERS: Final = ("config_file", "pairs", "application_id", "state_dir")
 _OF_URLS: Final = ("token_file", "tls_ca", "stale")
-
-
-class Entry(NamedTuple):
-    """The row of a key; ``None`` for the fields that the store does not keep."""
-
-    partition: int
-    value: object
-    timestamp: int | None = None
-    start: int | None = None
-    end: int | None = None
 
 
 @click.group()
@@ -65,51 +52,62 @@ def _options(command: F) -> F:
     return settings_options(state_dir_option(format_option(command)))
 
 
+_url = click.option(
+    "--url",
+    metavar="http://HOST:PORT",
+    help="Ask an application that runs with --http, at any instance; leave TOPOLOGY out then.",
+)
+
+
 @state.command("list", epilog=SETTINGS_HELP)
-@topology_argument
+@click.argument("words", nargs=-1, metavar="[TOPOLOGY]")
+@_url
+@live_options
 @_options
 def list_stores(
-    topology: str,
+    words: tuple[str, ...],
+    url: str | None,
+    token_file: str | None,
+    tls_ca: str | None,
+    stale: str | None,
     config_file: Path | None,
     pairs: tuple[str, ...],
     application_id: str | None,
     state_dir: str | None,
     form: str,
 ) -> None:
-    """Show the stores of a topology, and of which partitions there is state here.
+    """Show the stores of a topology, and of which partitions there is state here, or with --url in the group.
 
     \b
         pykstreams state list word_count.py --state-dir /var/lib/word-count
+        pykstreams state list --url http://localhost:8080
     """
+    if url is not None:
+        _refuse_for_url(*_OF_FOLDERS)
+        if stale is not None:
+            raise click.UsageError("--stale is for reading rows, which 'list' does not; leave it out")
+        _words(words, "")
+        _list(LiveStores(url, token_file, tls_ca).stores(), form)
+        return
+    _refuse_without_url()
+    (topology,) = _words(words, "TOPOLOGY")
     plan, config = _planned(topology, config_file, pairs, application_id, state_dir)
     if not Path(config.state_dir).is_dir():
         raise ConfigError(
             f"there is no folder {str(config.state_dir)!r}; name the folder of the worker with --state-dir"
         )
-    rows = []
+    rows: list[StoreLine] = []
     for name, builder in _builders(plan).items():
         here = [place.task_id.partition for place in _places(plan, config, name)]
         rows.append((name, _kind(builder), here))
+    _list(rows, form)
     if form == "json":
-        click.echo(
-            json.dumps([{"store": name, "kind": kind, "partitions": here} for name, kind, here in rows], indent=2)
-        )
         return
-    for name, kind, here in rows:
-        told = "whole" if here == [-1] else f"partitions {', '.join(map(str, here))}" if here else "not here"
-        click.echo(f"{name}  {kind}  {told}")
     if not all(here for _, _, here in rows):
         from pykstreams.state.directory.state_directory import application_folder
 
         looked = application_folder(config.state_dir, config.application_id)
         click.echo(f"looked in {str(looked)!r}; name another folder with --state-dir", err=True)
-
-
-_url = click.option(
-    "--url",
-    metavar="http://HOST:PORT",
-    help="Ask an application that runs with --http, at any instance; leave TOPOLOGY out then.",
-)
 
 
 @state.command(epilog=SETTINGS_HELP)
@@ -157,7 +155,7 @@ def get(
         return
     _refuse_without_url()
     topology, store, key = _words(words, "TOPOLOGY STORE KEY")
-    from pykstreams.state.bulk.offline import OfflineStore
+    from pykstreams.cli.folder_rows import AskedKey, ShownRow, source_of, text_of
     from pykstreams.state.bulk.places import held, was_closed
     from pykstreams.state.directory.state_directory import application_folder
     from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
@@ -183,11 +181,11 @@ def get(
         )
     topic = plan.serde_topic(store)
     wanted = key_of(builder, config, topic, key)
-    size_ms = getattr(builder.supplier, "window_size_ms", 0)
-    found: list[Entry] = []
+    asked = AskedKey(builder, config, topic, wanted, time)
+    found: list[tuple[StoreFolder, ShownRow]] = []
     for place in places:
-        with held(place), OfflineStore.in_folder(builder, place.task_id, config, place.folder, topic=topic) as opened:
-            found += entries(opened, wanted, time, place.task_id.partition, size_ms)
+        with held(place):
+            found += ((place, row) for row in asked.rows(place))
     unsure = _unsure(store, [place.task_id for place in places if not was_closed(place)])
     if not found and unsure is None:
         click.echo(f"store {store!r} has nothing for {wanted!r} in its {len(places)} partitions here", err=True)
@@ -197,10 +195,11 @@ def get(
     if unsure is not None:
         click.echo(unsure, err=True)
     if form == "json":
-        click.echo(json.dumps([_as_json(one) for one in found], indent=2, default=repr))
+        shown = [row if "window" in row else row | {"from": source_of(place)} for place, row in found]
+        click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
     else:
-        for one in found:
-            click.echo(_as_text(one))
+        for place, row in found:
+            click.echo(text_of(row, place))
     if not found:
         click.get_current_context().exit(ExitCode.NOTHING_THERE if unsure is None else ExitCode.NOT_KNOWN)
 
@@ -292,6 +291,17 @@ def export(
         click.echo(unsure, err=True)
 
 
+def _list(rows: Collection[StoreLine], form: str) -> None:
+    """Prints stores with their kinds and partitions; -1 stands for a store that is whole."""
+    if form == "json":
+        found = [{"store": name, "kind": kind, "partitions": here} for name, kind, here in rows]
+        click.echo(json.dumps(found, indent=2))
+        return
+    for name, kind, here in rows:
+        told = "whole" if here == [-1] else f"partitions {', '.join(map(str, here))}" if here else "not here"
+        click.echo(f"{name}  {kind}  {told}")
+
+
 def _refuse_for_url(*names: str) -> None:
     """Raises a usage error where an option was given that only reading folders or topics heeds."""
     if given := given_options(names):
@@ -307,7 +317,8 @@ def _refuse_without_url() -> None:
 def _words(words: tuple[str, ...], names: str) -> tuple[str, ...]:
     """The arguments of a command whose first one depends on --url."""
     if len(words) != len(names.split()):
-        raise click.UsageError(f"{len(words)} arguments were given, and {names} are needed")
+        wanted = f"{names} {'are' if ' ' in names else 'is'}" if names else "none is"
+        raise click.UsageError(f"{len(words)} arguments were given, and {wanted} needed")
     return words
 
 
@@ -324,41 +335,6 @@ def key_of(builder: StoreBuilder[TaskStore], config: StreamsConfig, topic: str, 
         return key_of_text(serde, topic, text, store=builder.name)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="KEY") from error
-
-
-def entries(
-    opened: OfflineStore, key: object, as_of: int | None, partition: int, window_size_ms: int
-) -> Iterator[Entry]:
-    """Reads what a store has for a key."""
-    from pykstreams.state.encoding.composed_keys import LAST_TIME
-    from pykstreams.state.interfaces.session_store import SessionStore
-    from pykstreams.state.interfaces.store import KeyValueStore
-    from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
-    from pykstreams.state.interfaces.window_store import WindowStore
-    from pykstreams.state.queries.values import alone
-
-    store = opened.store
-    shown = alone(store)
-    match store:
-        case VersionedKeyValueStore():
-            record = store.get(key, as_of)
-            if record is not None:
-                yield Entry(partition, record.value, record.timestamp)
-        case KeyValueStore():
-            kept = store.get(key)
-            if kept is not None:
-                yield Entry(partition, shown(kept), getattr(kept, "timestamp", None))
-        case WindowStore():
-            with store.fetch(key, 0, LAST_TIME) as windows:
-                for start, kept in windows:
-                    end = min(start + window_size_ms, LAST_TIME)
-                    yield Entry(partition, shown(kept), getattr(kept, "timestamp", None), start, end)
-        case SessionStore():
-            with store.fetch(key) as rows:
-                for windowed, kept in rows:
-                    yield Entry(partition, shown(kept), None, windowed.window.start, windowed.window.end)
-        case _:
-            raise ConfigError(f"store {opened.name!r} is a {type(store).__name__}, which has no values by key")
 
 
 def moment(text: str, option: str = "--as-of") -> int:
@@ -446,27 +422,3 @@ def _unsure(store: str, not_closed: Collection[TaskId]) -> str | None:
         "release), so that what was written since the last flush, possibly everything since the start, may be in the "
         f"{topic} only; start the application, which restores it, or ask it while it runs, with --url"
     )
-
-
-def _as_json(entry: Entry) -> dict[str, object]:
-    shown = entry._replace(value=_json_value(entry.value))
-    return {name: value for name, value in shown._asdict().items() if value is not None or name == "value"}
-
-
-def _json_value(value: object) -> object:
-    """The value, or its text where it has keys that JSON has not."""
-    try:
-        json.dumps(value, default=repr)
-    except TypeError:
-        return repr(value)
-    return value
-
-
-def _as_text(entry: Entry) -> str:
-    parts = [str(entry.value)]
-    if entry.start is not None and entry.end is not None:
-        parts.insert(0, f"{time_text(entry.start)} to {time_text(entry.end)}")
-    told = [] if entry.timestamp is None else [f"of {time_text(entry.timestamp)}"]
-    if entry.partition >= 0:
-        told.append(f"partition {entry.partition}")
-    return "  ".join(parts) + (f"  ({', '.join(told)})" if told else "")

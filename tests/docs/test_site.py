@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,6 +81,20 @@ def test_every_name_of_the_python_api_has_a_meaning() -> None:
 def test_the_page_of_all_options_is_current() -> None:
     """When this fails: python -m scripts.options_page"""
     assert options_page.PAGE.read_text(encoding="utf-8") == options_page.page()
+
+
+def test_page_of_options_leaves_the_commands_as_they_are() -> None:
+    """In a process of its own, for a command keeps what the first one who asks has made of it."""
+    script = (
+        "from click.testing import CliRunner\n"
+        "from pykstreams.cli.app import cli\n"
+        "from scripts import options_page\n"
+        "options_page.page()\n"
+        "print([CliRunner().invoke(cli, [name, '-h']).exit_code for name in cli.list_commands(None)])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert set(ast.literal_eval(ended.stdout)) == {0}
 
 
 def test_every_setting_has_a_section() -> None:

@@ -92,12 +92,13 @@ def test_letters_are_counted_by_error_source_and_time(letters: Letters) -> None:
     ]
     _, table, _ = letters.run("list", letters.dead, "--exception", "ConnectionError")
     assert [line.split() for line in table.splitlines()] == [
-        ["topic", "exception", "source", "letters", "first", "last"],
+        ["topic", "exception", "source", "letters", "replayed", "first", "last"],
         [
             letters.dead,
             "builtins.ConnectionError",
             letters.orders,
             "2",
+            "0",
             "1970-01-01T00:00:01.000Z",
             "1970-01-01T01:00:00.000Z",
         ],

@@ -121,8 +121,8 @@ def make_application(bootstrap_servers: str, make_name: Callable[[str], str]) ->
 
 def all_missing(bootstrap_servers: str) -> str:
     return (
-        f"(pykstreams topics TOPOLOGY --create --bootstrap-servers {bootstrap_servers} "
-        "creates every topic that is missing)\n"
+        f"(pykstreams topics TOPOLOGY --create --bootstrap-servers {bootstrap_servers}, with the same "
+        "--config and --set, creates every topic that is missing)\n"
     )
 
 

@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from pykstreams.cli.live.facts import InstanceFacts, TaskFacts
 
 LOG_LINES = 8
+_NO_LIMIT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,11 @@ def frame(moment: Moment, problem: str = "") -> RenderableType:
     parts += [Text(f"{one['instance']}: {one['error']}", style="red") for one in moment.instances if "error" in one]
     parts.append(_log(moment))
     return Group(*parts)
+
+
+def whole_width(console: Console, picture: RenderableType) -> int:
+    """Returns how wide a picture is of which nothing is folded or cut."""
+    return Measurement.get(console, console.options.update(max_width=_NO_LIMIT), picture).maximum
 
 
 def short(number: float | None) -> str:

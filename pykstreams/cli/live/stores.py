@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import Final, TypeAlias, TypeVar, cast
 from urllib.parse import quote
 
 import click
 
 from pykstreams.cli.live.server import NothingThereError, Row, Server
-from pykstreams.cli.row_texts import time_text
+from pykstreams.cli.row_texts import cell_text, time_text
 from pykstreams.core.errors import ConfigError
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -25,6 +25,9 @@ F = TypeVar("F", bound=Callable[..., object])
 PAGE_ROWS: Final = 500
 
 _SCANS: Final = {"key-value": "range", "window": "windows", "session": "sessions"}
+
+StoreLine: TypeAlias = tuple[str, str, list[int]]
+"""The name of a store, its kind, and its partitions; -1 for a global store, which is whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,17 @@ class LiveStores:
         if kind not in _SCANS:
             raise ConfigError(f"store {store!r} is a {kind} store, whose rows are read by key only; take 'state get'")
         return self._pages(store, _SCANS[kind], {}, limit)
+
+    def stores(self) -> list[StoreLine]:
+        """Reads the names of all stores, their kinds, and the partitions that instances have."""
+        listed = cast("list[Row]", self._get("/stores", {}, "stores", stale=False)["stores"])
+        return [(str(one["name"]), str(one["kind"]), self._partitions(one)) for one in listed]
+
+    def _partitions(self, store: Row) -> list[int]:
+        if store["global"]:
+            return [-1]
+        found = self._get(f"/stores/{quote(str(store['name']), safe='')}", {}, "partitions", stale=False)
+        return [cast("int", one["partition"]) for one in cast("list[Row]", found["partitions"])]
 
     def kind(self, store: str) -> str:
         """The kind of a store."""
@@ -126,10 +140,10 @@ def told(rows: Iterator[Row], form: str, *, with_keys: bool = True) -> int:
 
 
 def _as_text(row: Row, with_key: bool) -> str:
-    parts = [_cell(row["key"])] if with_key else []
+    parts = [cell_text(row["key"])] if with_key else []
     if isinstance(window := row.get("window"), dict):
         parts.append(f"{time_text(window['start'])} to {time_text(window['end'])}")
-    parts.append(_cell(row["value"]))
+    parts.append(cell_text(row["value"]))
     if isinstance(time := row.get("timestamp"), int):
         parts.append(f"(of {time_text(time)})")
     source = row.get("from")
@@ -176,10 +190,6 @@ def _csv_writer(write: Callable[[list[object]], object]) -> Callable[[Row], obje
         window = row.get("window")
         ends = [window["start"], window["end"]] if isinstance(window, dict) else ["", ""]
         time = row.get("timestamp")
-        write([_cell(row["key"]), *ends, _cell(row["value"]), "" if time is None else time])
+        write([cell_text(row["key"]), *ends, cell_text(row["value"]), "" if time is None else time])
 
     return row_written
-
-
-def _cell(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

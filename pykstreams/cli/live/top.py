@@ -35,7 +35,11 @@ def _finite(context: click.Context, parameter: click.Parameter, seconds: float) 
     show_default=True,
     help="From one picture to the next, and the time of its rates.",
 )
-@click.option("--once", is_flag=True, help="Print one picture, with the rates of one interval, and end.")
+@click.option(
+    "--once",
+    is_flag=True,
+    help="Print one picture, with the rates of one interval, and end. Into a pipe or a file whole, however wide it is.",
+)
 @click.option("--token-file", metavar="FILE", help="A file with the token of the application.")
 @click.option("--tls-ca", metavar="FILE", help="What its certificate is checked with.")
 def top(url: str, interval: float, once: bool, token_file: str | None, tls_ca: str | None) -> None:
@@ -51,7 +55,7 @@ def top(url: str, interval: float, once: bool, token_file: str | None, tls_ca: s
         from rich.console import Console
         from rich.live import Live
 
-        from pykstreams.cli.live.frame import Moment, frame
+        from pykstreams.cli.live.frame import Moment, frame, whole_width
     except ModuleNotFoundError as error:
         raise ConfigError(f"'top' needs {error.name}, which is not installed; pip install 'pykstreams[top]'") from error
 
@@ -59,7 +63,10 @@ def top(url: str, interval: float, once: bool, token_file: str | None, tls_ca: s
     moment = Moment(_asked(server))
     if once:
         waiting.wait(interval)
-        Console().print(frame(Moment(_asked(server), moment.instances)))
+        picture, console = frame(Moment(_asked(server), moment.instances)), Console()
+        if not console.is_terminal:
+            console.width = whole_width(console, picture)
+        console.print(picture)
         return
     try:
         with Live(frame(moment), console=Console(), screen=True, auto_refresh=False) as shown:

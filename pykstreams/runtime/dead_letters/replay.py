@@ -6,8 +6,9 @@ and however often the program is started.
 
 from __future__ import annotations
 
+import difflib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,6 +38,7 @@ class Letters:
     """The letters that a topic has when it is looked at.
 
     :param config: names brokers and group (``application.id``).
+    :param embedded: whether the cluster is an embedded one, which knows no members of groups.
     """
 
     config: StreamsConfig
@@ -44,6 +46,7 @@ class Letters:
     begins: Mapping[TopicPartition, int]
     ends: Mapping[TopicPartition, int]
     partition_counts: Mapping[str, int]
+    embedded: bool = False
 
     @classmethod
     def of(cls, config: StreamsConfig, topic: str) -> Letters:
@@ -52,9 +55,12 @@ class Letters:
         admin.wait_until_reachable(at_most_s=TOOL_PATIENCE_S)
         counts = admin.partition_counts()
         if topic not in counts:
-            raise MissingSourceTopicError(f"topic {topic!r} does not exist on {admin.bootstrap}; correct its name")
+            raise MissingSourceTopicError(
+                f"topic {topic!r} does not exist on {admin.bootstrap}{_hint(topic, counts)}; correct its name"
+            )
         places = [TopicPartition(topic, partition) for partition in range(counts[topic])]
-        return cls(config, topic, admin.beginning_offsets(places), admin.end_offsets(places), counts)
+        begins, ends = admin.beginning_offsets(places), admin.end_offsets(places)
+        return cls(config, topic, begins, ends, counts, admin.embedded)
 
     def of_partition(self, place: TopicPartition) -> Iterator[DeadLetter]:
         """Yields those of one partition, in order."""
@@ -182,9 +188,10 @@ class Replay:
 
     def _check(self, topic: str) -> None:
         if topic not in self._letters.partition_counts:
+            near = _hint(topic, self._letters.partition_counts)
             raise MissingSinkTopicError(
-                f"topic {topic!r}, to which letters of {self._letters.topic!r} are to be sent, does not exist; create "
-                "it, or send them elsewhere with --to TOPIC"
+                f"topic {topic!r}, to which letters of {self._letters.topic!r} are to be sent, does not exist{near}; "
+                "create it, or send them elsewhere with --to TOPIC"
             )
 
     def _meant(self, place: TopicPartition, replayed: Replayed) -> Iterator[DeadLetter]:
@@ -226,3 +233,9 @@ class _Group:
     def transaction_metadata(self) -> bytes:
         """The group as a transaction takes it."""
         return self._consumer.transaction_metadata()
+
+
+def _hint(topic: str, existing: Collection[str]) -> str:
+    """A topic whose name is nearly the same, as part of a message."""
+    near = difflib.get_close_matches(topic, [name for name in existing if not name.startswith("__")], 1)
+    return f" (did you mean {near[0]!r}?)" if near else ""

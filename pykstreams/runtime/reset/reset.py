@@ -81,6 +81,7 @@ class Reset:
         wanted = offsets_for(target, places, committed, self._client)
         topics, left_alone = topics_to_delete(self._plan, existing, internal_topics)
         folder, tasks = (None, ()) if keep_state else self._state.found()
+        is_known = bool(committed or topics or left_alone or folder) or self._group.view().exists
         return ResetPlan(
             self._config.application_id,
             tuple(OffsetChange(place, committed.get(place), offset) for place, offset in wanted.items()),
@@ -90,6 +91,7 @@ class Reset:
             folder,
             tasks,
             looked_in=None if keep_state or folder is not None or not self._has_stores() else str(self._state.path),
+            absent_from=None if is_known else ",".join(self._config.bootstrap_servers),
         )
 
     def _has_stores(self) -> bool:

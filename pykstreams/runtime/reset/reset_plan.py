@@ -48,6 +48,8 @@ class ResetPlan:
     tasks: tuple[str, ...] = field(default=())
     looked_in: str | None = None
     """The folder in which local state was looked for and not found."""
+    absent_from: str | None = None
+    """The brokers that know nothing of the application, of which there is no local state either."""
 
     def lines(self) -> Iterator[str]:
         """Yields one line for each thing that is done."""
@@ -72,7 +74,13 @@ class ResetPlan:
                 f"topic {topic} is left alone: it looks like one of this application, and the topology does not make "
                 f"it; --internal-topics {topic} deletes it"
             )
-        if self.looked_in is not None and any(True for _ in self.lines()):
+        if self.absent_from is not None:
+            state = "" if self.looked_in is None else f", and no local state in {self.looked_in}"
+            yield (
+                f"nothing was found of an application {self.group}: no group and no topics on "
+                f"{self.absent_from}{state}; where it has run, correct application.id, bootstrap.servers or state.dir"
+            )
+        elif self.looked_in is not None and any(True for _ in self.lines()):
             yield (
                 f"no local state in {self.looked_in}: where workers have run on another machine or with another state "
                 "directory, delete it there, by --to-current with their --state-dir, before they start"

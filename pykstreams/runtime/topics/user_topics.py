@@ -119,8 +119,8 @@ class UserTopics:
     def _all(self) -> str:
         """The command of ours that makes every topic that is missing."""
         return (
-            f"(pykstreams topics TOPOLOGY --create --bootstrap-servers {self._client.bootstrap} "
-            "creates every topic that is missing)"
+            f"(pykstreams topics TOPOLOGY --create --bootstrap-servers {self._client.bootstrap}, with the same "
+            "--config and --set, creates every topic that is missing)"
         )
 
     def _hint(self, topic: str, existing: Mapping[str, int]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -11,8 +13,57 @@ from click.testing import CliRunner
 
 from pykstreams.cli.app import cli
 from pykstreams.cli.letter_texts import Text, as_data, as_text, plain, read_text, shown_by, time_text
-from pykstreams.runtime.dead_letters.replay import Letters
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ClusterError, MissingSinkTopicError
+from pykstreams.core.ids import TopicPartition
+from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.inspection.group_tools import GroupMember, GroupView
+from pykstreams.runtime.clients.positions import Offsets
+from pykstreams.runtime.dead_letters.letters import DeadLetter, Selection
+from pykstreams.runtime.dead_letters.replay import Letters, Replay
 from tests.unit.runtime.dead_letters.test_letters import letter
+
+
+class Group:
+    """A group without members that has replayed nothing, unless it is said otherwise."""
+
+    def __init__(
+        self,
+        *,
+        members: tuple[GroupMember, ...] = (),
+        offsets: Offsets | None = None,
+        failure: ClusterError | None = None,
+    ) -> None:
+        self._members = members
+        self._offsets = offsets or {}
+        self._failure = failure
+
+    def view(self) -> GroupView:
+        return GroupView("classic", self._members, "Stable" if self._members else "Dead")
+
+    def committed(self, partitions: Collection[TopicPartition], *, stable: bool) -> Offsets:
+        if self._failure is not None:
+            raise self._failure
+        return self._offsets
+
+
+def put(monkeypatch: pytest.MonkeyPatch, letters: list[DeadLetter], group: Group) -> list[str]:
+    """Makes the letters of a topic, and the group of each replay; returns the ids of groups that are asked for."""
+    asked: list[str] = []
+
+    @contextmanager
+    def opened_group(config: StreamsConfig, *, embedded: bool) -> Iterator[Group]:
+        asked.append(config.application_id)
+        yield group
+
+    def of(config: StreamsConfig, topic: str) -> Letters:
+        places = [TopicPartition(topic, 1)]
+        return Letters(config, topic, dict.fromkeys(places, 0), dict.fromkeys(places, 9), {topic: 2})
+
+    monkeypatch.setattr(Letters, "of", of)
+    monkeypatch.setattr(Letters, "__iter__", lambda self: iter(letters))
+    monkeypatch.setattr("pykstreams.runtime.dead_letters.replay_group.opened_group", opened_group)
+    return asked
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -125,7 +176,7 @@ def test_times_that_nobody_knows_are_unknown() -> None:
 def test_letters_of_a_time_without_a_date_are_counted(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a record whose timestamp is in microseconds, for instance."""
     letters = [letter(timestamp=1_767_225_600_123_456), letter(timestamp=-1), letter(timestamp=1000)]
-    monkeypatch.setattr(Letters, "of", lambda config, topic: letters)
+    put(monkeypatch, letters, Group())
     command = ["dlq", "list", "dead", "--bootstrap-servers", "a:1", "--format", "json", "--by", by]
     result = CliRunner().invoke(cli, command, catch_exceptions=False)
 
@@ -150,3 +201,70 @@ def test_replay_that_is_to_send_and_not_to_send_is_refused(options: tuple[str, .
 
     assert code == 2
     assert "--dry-run and --execute contradict each other; give one of them" in said
+
+
+@pytest.mark.parametrize("words", [(), ("--group", "second")], ids=str)
+def test_letters_that_were_replayed_are_counted(monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]) -> None:
+    """All before the offset that the group has committed, and those that the text beside it names."""
+    letters = [letter(offset=offset) for offset in range(5)]
+    asked = put(monkeypatch, letters, Group(offsets={TopicPartition("dead", 1): (2, "1:2")}))
+    command = ["dlq", "list", "dead", "--bootstrap-servers", "a:1", *words]
+    table = CliRunner().invoke(cli, command, catch_exceptions=False).stdout.splitlines()
+    (row,) = json.loads(CliRunner().invoke(cli, [*command, "--format", "json"], catch_exceptions=False).stdout)
+
+    assert [line.split()[3:5] for line in table] == [["letters", "replayed"], ["5", "3"]]
+    assert (row["letters"], row["replayed"]) == (5, 3)
+    assert asked == 2 * [words[-1] if words else "dead-replay"]
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        Group(failure=ClusterError("reading the offsets of group 'dead-replay' failed: no right")),
+        Group(offsets={TopicPartition("dead", 1): (2, "at work")}),
+    ],
+    ids=["refused", "of-something-else"],
+)
+def test_letters_are_listed_where_their_group_cannot_be_read(monkeypatch: pytest.MonkeyPatch, group: Group) -> None:
+    put(monkeypatch, [letter()], group)
+    command = ["dlq", "list", "dead", "--bootstrap-servers", "a:1"]
+    listed = CliRunner().invoke(cli, command, catch_exceptions=False)
+
+    assert (listed.exit_code, listed.stdout.splitlines()[1].split()[3:5]) == (0, ["1", "?"])
+    assert listed.stderr.startswith("dead: how many letters were replayed is not known: ")
+
+
+@pytest.mark.parametrize("words", [(), ("--execute",)], ids=str)
+def test_replay_for_the_group_of_an_application_that_runs_is_refused(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    put(monkeypatch, [letter()], Group(members=(GroupMember("m-1", "shop-1", "/10.0.0.1"),)))
+    code, said = run("replay", "dead", "--bootstrap-servers", "a:1", "--group", "shop", *words)
+
+    assert code == 3
+    assert said.startswith("ClusterError: group 'shop' has 1 members, so it is that of an application that runs")
+    assert "leave --group out, or name a group that nothing else uses" in said
+    assert said.endswith("\n- m-1 (client shop-1, /10.0.0.1)\n")
+
+
+def test_name_that_is_nearly_that_of_a_topic_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ClusterAdmin, "wait_until_reachable", lambda self, **_: None)
+    monkeypatch.setattr(
+        ClusterAdmin, "partition_counts", lambda self: {"orders-dead": 1, "__orders-ded": 1, "bills": 1}
+    )
+    near = run("list", "orders-ded", "--bootstrap-servers", "a:1")
+    far = run("show", "x", "--bootstrap-servers", "a:1")
+
+    assert near == (
+        2,
+        "MissingSourceTopicError: topic 'orders-ded' does not exist on a:1 (did you mean 'orders-dead'?); "
+        "correct its name\n",
+    )
+    assert far == (2, "MissingSourceTopicError: topic 'x' does not exist on a:1; correct its name\n")
+
+
+def test_target_that_is_nearly_that_of_a_topic_is_asked_about() -> None:
+    letters = Letters(StreamsConfig({}), "dead", {}, {}, {"orders": 1, "dead": 1})
+
+    with pytest.raises(MissingSinkTopicError, match=r"does not exist \(did you mean 'orders'\?\); create it"):
+        Replay(letters, Selection(), "order", lambda *_: None)

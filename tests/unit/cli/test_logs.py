@@ -136,14 +136,19 @@ def test_an_error_that_nobody_expects_is_json_too(capsys: pytest.CaptureFixture[
     assert "worker" not in line
 
 
+@pytest.mark.parametrize("level", ["debug", "info"])
 def test_an_error_of_ours_that_ends_the_program_is_json_too(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, level: str
 ) -> None:
+    """Its text is there once, as on a terminal; the traceback, which ends with it, is for those who look for more."""
     monkeypatch.chdir(tmp_path)
+    named = ["--application-id", "a", "--bootstrap-servers", "one:1"]
     with pytest.raises(SystemExit) as ended:
-        cli(["run", "missing.py", "--log-format", "json", "--application-id", "a", "--bootstrap-servers", "one:1"])
+        cli(["run", "missing.py", "--log-format", "json", "--log-level", level, *named])
 
     assert ended.value.code == 2
     (line,) = [json.loads(one) for one in capfd.readouterr().err.splitlines()]
     assert line["level"] == "error"
+    assert line["message"].startswith("ScriptError: ")
     assert "missing.py" in line["message"]
+    assert ("exception" in line) is (level == "debug")

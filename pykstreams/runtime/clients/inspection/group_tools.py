@@ -66,6 +66,11 @@ class GroupView:
     state: str = "Dead"
     """The state in the words of its coordinator: ``Stable``, ``Empty``, ``PreparingRebalance``, ``Reconciling``."""
 
+    @property
+    def exists(self) -> bool:
+        """Whether its coordinator knows it: it has members, or has committed."""
+        return self.state != "Dead"
+
 
 class GroupRequests(CoordinatorRequests):
     """The coordinator of a group, for one who is no member of it; every request raises ``GroupError``."""

@@ -133,6 +133,22 @@ def test_one_picture_is_printed(url: str) -> None:
     assert result.output.startswith("shop  running  0 records/s  lag 37")
 
 
+@pytest.mark.parametrize("columns", ["20", None])
+def test_a_picture_that_goes_elsewhere_than_to_a_terminal_is_whole(
+    monkeypatch: pytest.MonkeyPatch, columns: str | None
+) -> None:
+    """Or ``grep`` would not find what was cut off at a width that nobody sees."""
+    name, text = f"{'a' * 60}.example-1:8080", f"counted dropped a record: {'it is late ' * 20}"
+    line = {"at_ms": 0, "level": "WARNING", "text": text, "thread": ""}
+    facts = {"instances": [instance(name, 1_000, 100, log=[line])]}
+    monkeypatch.setattr(Server, "get", lambda *_: facts)
+    command = ["top", "--url", "http://a:1", "--once", "--interval", "0.2"]
+    lines = CliRunner(env={"COLUMNS": columns}).invoke(cli, command, catch_exceptions=False).output.splitlines()
+
+    assert ["0_1", name, "running"] in [one.split()[:3] for one in lines]
+    assert lines[-1].rstrip() == f"00:00:00 WARNING {text}".rstrip()
+
+
 def test_an_address_where_nobody_answers_ends_it_with_the_reason() -> None:
     result = CliRunner().invoke(cli, ["top", "--url", "http://127.0.0.1:1", "--once"])
 

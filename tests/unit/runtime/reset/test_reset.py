@@ -16,7 +16,7 @@ from pykstreams.runtime.clients.inspection.group_tools import GroupMember, Group
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.reset.reset import Reset
 from pykstreams.runtime.reset.reset_plan import topics_to_delete
-from pykstreams.runtime.reset.targets import Current, Earliest
+from pykstreams.runtime.reset.targets import Current, Earliest, Target
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.topology.plan import InternalTopic, TopologyPlan
 from tests.unit.runtime.plans import part, plan, sink, source
@@ -55,9 +55,10 @@ class FakeGroup:
     offsets: dict[TopicPartition, tuple[int, str]] = field(default_factory=dict)
     members: tuple[GroupMember, ...] = ()
     protocol: str = "classic"
+    state: str = "Dead"
 
     def view(self) -> GroupView:
-        return GroupView("streams" if self.protocol == "streams" else "classic", self.members)
+        return GroupView("streams" if self.protocol == "streams" else "classic", self.members, self.state)
 
     def committed(self, partitions: Collection[TopicPartition]) -> Offsets:
         return {place: self.offsets[place] for place in partitions if place in self.offsets}
@@ -146,6 +147,35 @@ def test_nothing_is_said_of_local_state_that_a_topology_never_has(tmp_path: Path
     work = Reset(without, config(tmp_path), client=whole_cluster(), group=FakeGroup(), clock=SystemClock())
 
     assert not any("no local state" in line for line in work.plan(Earliest()).notes())
+
+
+@pytest.mark.parametrize("target", [Earliest(), Current()], ids=str)
+def test_application_of_which_nothing_is_found_is_told_with_the_places(tmp_path: Path, target: Target) -> None:
+    """Its offsets can be set all the same, as by Kafka Streams' tool: it may be about to start for the first time."""
+    planned = reset(tmp_path, FakeCluster({"orders": 1, "bills": 1}), FakeGroup()).plan(target)
+
+    assert len(list(planned.lines())) == (target == Earliest())
+    assert list(planned.notes()) == [
+        "nothing was found of an application shop: no group and no topics on broker:9092, and no local state in "
+        f"{tmp_path / 'pykstreams' / 'shop'}; where it has run, correct application.id, bootstrap.servers or state.dir"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("topics", "group"),
+    [
+        (["shop-x-repartition"], FakeGroup()),
+        (["shop-former-changelog"], FakeGroup()),
+        ([], FakeGroup({TopicPartition("orders", 0): (55, "")})),
+        ([], FakeGroup(state="Empty")),
+    ],
+    ids=["topic", "topic-of-a-former-topology", "offsets", "group"],
+)
+def test_application_of_which_something_is_found_is_known(tmp_path: Path, topics: list[str], group: FakeGroup) -> None:
+    planned = reset(tmp_path, FakeCluster(dict.fromkeys(["orders", *topics], 1)), group).plan(Current())
+    with_state = reset(some_state(tmp_path).path.parents[1], FakeCluster({"orders": 1}), FakeGroup()).plan(Current())
+
+    assert "nothing was found" not in " ".join([*planned.notes(), *with_state.notes()])
 
 
 def test_planning_changes_nothing(tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ def test_missing_source_topic_is_named_with_its_reader_and_the_cure() -> None:
         "topic 'order', which KSTREAM-SOURCE-0 reads, does not exist on broker:9092 (did you mean 'orders'?); correct "
         "its name in the topology, or create it, for instance with\n"
         "kafka-topics.sh --bootstrap-server broker:9092 --create --topic order --partitions 4\n"
-        "(pykstreams topics TOPOLOGY --create --bootstrap-servers broker:9092 creates every topic that is missing)"
+        "(pykstreams topics TOPOLOGY --create --bootstrap-servers broker:9092, with the same --config and --set, "
+        "creates every topic that is missing)"
     )
 
 

@@ -59,7 +59,8 @@ def test_missing_sink_topic_is_named_with_its_writer_and_the_cure() -> None:
         "topic 'bills', which D writes, does not exist on broker:9092 (did you mean 'bill'?); correct its name in the "
         "topology, or create it, for instance with\n"
         "kafka-topics.sh --bootstrap-server broker:9092 --create --topic bills --partitions 4\n"
-        "(pykstreams topics TOPOLOGY --create --bootstrap-servers broker:9092 creates every topic that is missing)"
+        "(pykstreams topics TOPOLOGY --create --bootstrap-servers broker:9092, with the same --config and --set, "
+        "creates every topic that is missing)"
     )
     assert cluster.asked_for == ["bills"]
 
@@ -72,7 +73,8 @@ def test_missing_topic_of_dead_letters_is_named_with_its_setting() -> None:
         "topic 'lost', which errors.dead.letter.queue.topic.name gives for dead letters, does not exist on "
         "broker:9092; correct its name in the settings, or create it, for instance with\n"
         "kafka-topics.sh --bootstrap-server broker:9092 --create --topic lost --partitions 4\n"
-        "(pykstreams topics TOPOLOGY --create --bootstrap-servers broker:9092 creates every topic that is missing)"
+        "(pykstreams topics TOPOLOGY --create --bootstrap-servers broker:9092, with the same --config and --set, "
+        "creates every topic that is missing)"
     )
 
 
@@ -98,7 +100,8 @@ def test_all_topics_that_are_missing_are_named_at_once() -> None:
         "kafka-topics.sh --bootstrap-server broker:9092 --create --topic names --partitions 4\n"
         "kafka-topics.sh --bootstrap-server broker:9092 --create --topic orders --partitions 4\n"
         "kafka-topics.sh --bootstrap-server broker:9092 --create --topic returns --partitions 4\n"
-        "(pykstreams topics TOPOLOGY --create --bootstrap-servers broker:9092 creates every topic that is missing)"
+        "(pykstreams topics TOPOLOGY --create --bootstrap-servers broker:9092, with the same --config and --set, "
+        "creates every topic that is missing)"
     )
     assert cluster.asked_for == []
 
