@@ -1,19 +1,9 @@
-"""Keys and values as JSON; ``pykstreams.serdes.key_texts`` reads keys back.
-
-Texts, numbers, booleans, lists and dictionaries are themselves; dataclasses, pydantic models, msgspec structs and
-protobuf messages objects of their fields; bytes are base64, times ISO 8601, UUIDs and decimals texts, members of an
-enumeration their values; not-a-number and infinity are null. A key in a window is ``{"key": ..., "window": {"start":
-..., "end": ...}}``, in ms.
-"""
+"""Keys and values in answers; ``pykstreams.serdes.json_forms`` tells their form."""
 
 from __future__ import annotations
 
-import base64
-from decimal import Decimal
-
-import orjson
-
 from pykstreams.http.problems import ProblemError
+from pykstreams.serdes.json_forms import json_form
 
 
 def json_bytes(value: object, where: str) -> bytes:
@@ -23,32 +13,10 @@ def json_bytes(value: object, where: str) -> bytes:
     b'{"id":"AP8="}'
     """
     try:
-        return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+        return json_form(value)
     except TypeError as error:  # also of what is nested too deep, and of integers beyond 64 bits
         raise ProblemError(
             "no-json",
             f"a {type(value).__qualname__} of {where} has no form in JSON: {error}; read it by KafkaStreams.store, or "
             "keep a dataclass, a pydantic model, a msgspec struct or what JSON has",
         ) from error
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, bytes | bytearray | memoryview):
-        return base64.b64encode(value).decode()
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, set | frozenset):
-        return list(value)
-    if callable(dump := getattr(value, "model_dump", None)):
-        return dump(mode="json", by_alias=True)
-    if hasattr(value, "__struct_fields__"):
-        import msgspec
-
-        return msgspec.to_builtins(value)
-    if hasattr(value, "DESCRIPTOR"):
-        from google.protobuf.json_format import MessageToDict
-
-        return MessageToDict(value)
-    if hasattr(value, "_asdict"):
-        return value._asdict()
-    raise TypeError(f"no form is known for {type(value).__qualname__}")

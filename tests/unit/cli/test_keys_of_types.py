@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 
 from pykstreams import Consumed, Grouped, Materialized, Serdes, SessionWindows, Stores, StreamsBuilder, TimeWindows
 from pykstreams.cli.app import cli
-from pykstreams.cli.live.stores import _cell
+from pykstreams.cli.row_texts import cell_text
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.windows import Window, Windowed
 from pykstreams.serdes import AvroSerde, CombinedKey, JsonCombinedKeySerde, SessionWindowedSerde, TimeWindowedSerde
@@ -169,7 +169,7 @@ def test_what_is_shown_of_a_key_finds_its_row(
     serde, key = KEYS[number]
     application, client = keep(table(serde), serde, key)
     (row,) = client.get("/stores/kept/range").json["rows"]
-    texts = {_cell(row["key"])}  # as 'state show' prints it
+    texts = {cell_text(row["key"])}  # as 'state show' prints it
     if serde is not by_type(str):
         texts.add(json.dumps(row["key"]))
     for text in texts:
@@ -326,7 +326,7 @@ def test_windows_and_sessions_take_what_is_shown(keep: Keep, serde: Any, key: An
     _, client = keep(builder, serde, key)
     way = "windows" if isinstance(windows, TimeWindows) else "sessions"
     (row,) = client.get(f"/stores/kept/{way}").json["rows"]
-    asked = quote(_cell(row["key"]), safe="")
+    asked = quote(cell_text(row["key"]), safe="")
 
     for target in (f"/{asked}", f"?key={asked}", f"?key_from={asked}&key_to={asked}"):
         assert client.get(f"/stores/kept/{way}{target}").json["rows"] == [row]

@@ -6,11 +6,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
-from enum import Enum
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 from click.testing import CliRunner, Result
@@ -18,12 +15,10 @@ from click.testing import CliRunner, Result
 from pykstreams import Consumed, KStream, Materialized, Serdes, SessionWindows, Stores, StreamsBuilder, TimeWindows
 from pykstreams.cli.app import cli
 from pykstreams.http import Address, HttpOptions, HttpServer, app
-from pykstreams.http.json_values import json_bytes
 from pykstreams.http.server import bound
 from pykstreams.serdes.avro import AvroSerde
 from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.json.json_serde import JsonSerde
-from pykstreams.serdes.json_forms import json_form
 from tests.unit.http.served_application import Streams
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
@@ -138,32 +133,6 @@ def test_folders_and_running_applications_answer_alike(
         else:
             assert stopped_source == {"partition": 0, "host": None, "role": "stopped", "position": {}}
             assert running.keys() == stopped_source.keys()
-
-
-class Color(Enum):
-    RED = "red"
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "text",
-        {"a": [1, 2.5, None, True]},
-        {5: "five"},
-        b"\x00\xff",
-        Decimal("1.50"),
-        UUID(int=5),
-        datetime(2026, 1, 1, tzinfo=UTC),
-        Color.RED,
-        Sale("tea", datetime(2026, 1, 1, tzinfo=UTC)),
-        float("nan"),
-        frozenset({"one"}),
-        ("a", 1),
-    ],
-    ids=repr,
-)
-def test_values_have_the_form_of_http(value: object) -> None:
-    assert json_form(value) == json_bytes(value, "here")
 
 
 UNREAD = """
