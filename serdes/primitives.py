@@ -12,7 +12,7 @@ import re
 import struct
 import uuid
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from pykstreams.core.errors import ConfigError, SerdeError
 from pykstreams.core.types import Decoder, Encoder, Headers
@@ -343,3 +343,17 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error("pykstreams.replace", _replace)
+
+
+SIMPLE_SERDES: Final = (
+    ShortSerde,
+    IntegerSerde,
+    LongSerde,
+    FloatSerde,
+    DoubleSerde,
+    BooleanSerde,
+    StringSerde,
+    BytesSerde,
+    UUIDSerde,
+)
+"""Serdes of which two are equal, or write the same value in different bytes; that of no value is none of them."""

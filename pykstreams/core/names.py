@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable
 
 from pykstreams.core.errors import TopologyError
 
@@ -34,6 +36,15 @@ def valid_name(name: str) -> str:
     if (fault := fault_of_name(name)) is not None:
         raise TopologyError(f"name {name!r} {fault}")
     return name
+
+
+def similar_name(name: str, names: Iterable[str]) -> str | None:
+    """Returns the one of some names that may be meant by one that is none of them.
+
+    >>> similar_name("ordres", ["orders", "prices"]), similar_name("tea", ["orders"])
+    ('orders', None)
+    """
+    return next(iter(difflib.get_close_matches(name, list(names), 1)), None)
 
 
 def fault_of_name(name: str) -> str | None:

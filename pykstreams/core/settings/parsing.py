@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from pykstreams.core.errors import ConfigError
+from pykstreams.core.names import similar_name
 from pykstreams.core.references import is_reference
 from pykstreams.core.settings.keys import (
     APP_PREFIX,
@@ -167,8 +168,8 @@ def _scope(prefix: str) -> Scope:
 
 
 def _nearest(name: str, candidates: Iterable[str]) -> str:
-    found = difflib.get_close_matches(name, list(candidates), n=1)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    found = similar_name(name, candidates)
+    return "" if found is None else f"; did you mean {found!r}?"
 
 
 def _wrong(name: str, value: object, expected: str) -> str:

@@ -15,7 +15,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, StreamPartitioner, V, ValueJoiner
 from pykstreams.dsl.inference import value_serde
-from pykstreams.dsl.joins.foreign_key_types import SIMPLE, check_foreign_key
+from pykstreams.dsl.joins.foreign_key_types import check_foreign_key
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import combined_serde
 from pykstreams.dsl.joins.table_placement import check_referred_placement
@@ -35,6 +35,7 @@ from pykstreams.processors import (
 )
 from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, over_default
+from pykstreams.serdes.primitives import SIMPLE_SERDES
 from pykstreams.serdes.subscription import (
     SubscriptionResponseWrapperSerde,
     SubscriptionWrapperSerde,
@@ -339,10 +340,10 @@ def _key_sources(node: GraphNode) -> Iterator[tuple[str, object]]:
 def _check_serdes(right: Place) -> None:
     """Refuses a right table whose rows are not written as foreign keys will be; types tell where both are simple."""
     serde = right.key_serde
-    if not isinstance(serde, SIMPLE):
+    if not isinstance(serde, SIMPLE_SERDES):
         return
     for topic, read_by in _key_sources(right.node):
-        if isinstance(read_by, SIMPLE) and read_by != serde:
+        if isinstance(read_by, SIMPLE_SERDES) and read_by != serde:
             raise TopologyError(
                 f"foreign-key join with {right.name}: keys of its topic {topic!r} are read by {read_by!r}, but "
                 f"foreign keys would be written by {serde!r}, the key serde of the table, so the two would not meet; "

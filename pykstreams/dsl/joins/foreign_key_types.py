@@ -17,31 +17,8 @@ from pykstreams.dsl.inference import element_types, result_types, shown_function
 from pykstreams.dsl.place import Place
 from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.by_type import TYPES, type_name
-from pykstreams.serdes.primitives import (
-    BooleanSerde,
-    BytesSerde,
-    DoubleSerde,
-    FloatSerde,
-    IntegerSerde,
-    LongSerde,
-    ShortSerde,
-    StringSerde,
-    UUIDSerde,
-)
+from pykstreams.serdes.primitives import SIMPLE_SERDES
 from pykstreams.serdes.text_values import TextSerde
-
-SIMPLE: Final = (
-    BooleanSerde,
-    BytesSerde,
-    DoubleSerde,
-    FloatSerde,
-    IntegerSerde,
-    LongSerde,
-    ShortSerde,
-    StringSerde,
-    UUIDSerde,
-)
-"""Serdes of which two are equal, or write the same key in different bytes."""
 
 _VALUES: Final[Mapping[object, tuple[object, ...]]] = {
     str: ("",),
@@ -85,7 +62,7 @@ def _check(extractor: Callable[..., object], types: tuple[object, ...], referred
 
 def _is_refused(type_: object, serde: object) -> bool:
     values = _VALUES.get(type_, ()) if isinstance(type_, type) else ()
-    if not values or type(serde) not in (*SIMPLE, TextSerde):
+    if not values or type(serde) not in (*SIMPLE_SERDES, TextSerde):
         return False
     return all(_refuses(cast("AnySerde", serde), value) for value in values)
 

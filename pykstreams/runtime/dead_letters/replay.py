@@ -6,7 +6,6 @@ and however often the program is started.
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterError, MissingSinkTopicError, MissingSourceTopicError, StreamsError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.names import similar_name
 from pykstreams.runtime.clients.admin import TOOL_PATIENCE_S, ClusterAdmin
 from pykstreams.runtime.clients.consumers.group_consumer import GroupConsumer
 from pykstreams.runtime.clients.consumers.snapshot import read_partition
@@ -237,5 +237,5 @@ class _Group:
 
 def _hint(topic: str, existing: Collection[str]) -> str:
     """A topic whose name is nearly the same, as part of a message."""
-    near = difflib.get_close_matches(topic, [name for name in existing if not name.startswith("__")], 1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    near = similar_name(topic, [name for name in existing if not name.startswith("__")])
+    return "" if near is None else f" (did you mean {near!r}?)"

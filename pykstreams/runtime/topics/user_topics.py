@@ -12,13 +12,12 @@ Invariant: one error names every topic that is missing.
 
 from __future__ import annotations
 
-import difflib
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from pykstreams.core.errors import MissingSinkTopicError, MissingSourceTopicError, TopologyError
-from pykstreams.core.names import fault_of_topic
+from pykstreams.core.names import fault_of_topic, similar_name
 from pykstreams.topology.plan import SinkNode, SourceNode, TopologyPlan
 
 BROKER_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
@@ -129,7 +128,7 @@ class UserTopics:
 
     def _nearest(self, topic: str, existing: Mapping[str, int]) -> str | None:
         """The topic whose name is nearly the same."""
-        return next(iter(difflib.get_close_matches(topic, existing.keys() - self._own - BROKER_TOPICS, 1)), None)
+        return similar_name(topic, existing.keys() - self._own - BROKER_TOPICS)
 
     def _command(self, topic: str, existing: Mapping[str, int]) -> str:
         """The command that makes a topic, with as many partitions as topics have that are read or written with it."""

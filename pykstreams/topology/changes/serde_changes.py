@@ -13,15 +13,31 @@ from pykstreams.topology.changes.type_changes import Effect, TypeChange, type_ch
 
 
 class _Held(NamedTuple):
-    """Things that were written with the old serdes, and what may always be done about them."""
+    """Things that were written with the old serdes.
 
+    :param place: what holds them.
+    :param all: all of them.
+    :param word: some of them.
+    :param cure: what may always be done about them.
+    """
+
+    place: str
+    all: str
     word: str
     cure: str
 
 
-_ROWS: Final = _Held("rows", "stop all workers, and begin anew with 'pykstreams reset'; or give the store a new name")
+_ROWS: Final = _Held(
+    "store",
+    "its rows",
+    "rows",
+    "stop all workers, and begin anew with 'pykstreams reset'; or give the store a new name",
+)
 _RECORDS: Final = _Held(
-    "records in it", f"stop what writes the inputs and let the old one finish, then change; or {RESET}"
+    "repartition topic",
+    "records in it",
+    "records in it",
+    f"stop what writes the inputs and let the old one finish, then change; or {RESET}",
 )
 
 
@@ -35,32 +51,14 @@ class _Side(NamedTuple):
 
 def store_serde_changes(old: StoreShape, new: StoreShape) -> Iterator[Change]:
     """Yields what changed serdes and types do to the rows of a store."""
-    for before, after in zip(_sides(old), _sides(new), strict=True):
-        if _is_another_serde(before, after):
-            yield _broken(
-                old.name,
-                f"the {before.word} serde of the store was {before.serde} and is {after.serde}, and its rows were "
-                "written with the old one",
-                RESET,
-            )
-        else:
-            yield from _changes_of_types(old.name, _ROWS, before, after)
+    yield from _changes(old, new, _ROWS)
     if old.value_types is None and _have_fields(new):
         yield _not_compared(old.name)
 
 
 def repartition_serde_changes(old: TopicShape, new: TopicShape) -> Iterator[Change]:
     """Yields what changed serdes and types do to the records that wait in a repartition topic."""
-    for before, after in zip(_sides(old), _sides(new), strict=True):
-        if _is_another_serde(before, after):
-            yield _broken(
-                old.name,
-                f"the {before.word} serde of the repartition topic was {before.serde} and is {after.serde}, and "
-                "records in it were written with the old one",
-                RESET,
-            )
-        else:
-            yield from _changes_of_types(old.name, _RECORDS, before, after)
+    yield from _changes(old, new, _RECORDS)
 
 
 def input_serde_changes(old: TopicShape, new: TopicShape) -> Iterator[Change]:
@@ -83,6 +81,19 @@ def input_serde_changes(old: TopicShape, new: TopicShape) -> Iterator[Change]:
                 "see to it that the records after the committed offsets are in the new form",
                 Verdict.SAFE,
             )
+
+
+def _changes(old: StoreShape | TopicShape, new: StoreShape | TopicShape, held: _Held) -> Iterator[Change]:
+    for before, after in zip(_sides(old), _sides(new), strict=True):
+        if _is_another_serde(before, after):
+            yield _broken(
+                old.name,
+                f"the {before.word} serde of the {held.place} was {before.serde} and is {after.serde}, and {held.all} "
+                "were written with the old one",
+                RESET,
+            )
+        else:
+            yield from _changes_of_types(old.name, held, before, after)
 
 
 def _sides(part: StoreShape | TopicShape) -> tuple[_Side, _Side]:

@@ -42,20 +42,20 @@ def serde_types(given: Iterable[object], side: str, config: StreamsConfig) -> Se
     """Returns the types of serdes as they are given; ``None`` among them is the default of the configuration."""
     serdes = list(given)
     types = dict.fromkeys(type_ for serde in serdes for type_ in _types(_resolved(serde, side, config), _DEPTH))
-    return SerdeTypes(", ".join(_around(one, side, config) for one in serdes), tuple(types))
+    around = ", ".join(_shown(one, side, config, with_types=False) for one in serdes)
+    return SerdeTypes(around, tuple(types))
 
 
 def serde_name(given: object, side: str, config: StreamsConfig) -> str:
     """A name for a serde by which two of them can be told apart: its class, with those of the serdes inside."""
-    default = _resolved(given, side, config)
-    inner = "none" if default is None else _name(default, _DEPTH)
-    return f"over({inner})" if _is_over_default(given) else inner
+    return _shown(given, side, config, with_types=True)
 
 
-def _around(given: object, side: str, config: StreamsConfig) -> str:
+def _shown(given: object, side: str, config: StreamsConfig, *, with_types: bool) -> str:
+    """The name of a serde, with those of the serdes inside, or without what is inside serdes of JSON types."""
     resolved = _resolved(given, side, config)
-    inner = "none" if resolved is None else _name(resolved, _DEPTH, with_types=False)
-    return f"over({inner})" if _is_over_default(given) else inner
+    inner = "none" if resolved is None else _name(resolved, _DEPTH, with_types=with_types)
+    return f"over({inner})" if isinstance(given, OverDefault) and not given.is_the_default else inner
 
 
 def _resolved(given: object, side: str, config: StreamsConfig) -> object:
@@ -64,11 +64,7 @@ def _resolved(given: object, side: str, config: StreamsConfig) -> object:
     return given
 
 
-def _is_over_default(given: object) -> bool:
-    return isinstance(given, OverDefault) and not given.is_the_default
-
-
-def _name(serde: object, depth: int, *, with_types: bool = True) -> str:
+def _name(serde: object, depth: int, *, with_types: bool) -> str:
     kind = serde if isinstance(serde, type) else type(serde)
     if not with_types and _json_type(serde) is not None:
         return kind.__qualname__

@@ -96,6 +96,17 @@ def processed(processor: type[Read]) -> Build:
     return build
 
 
+def raised(build: Build, expected: type[Exception]) -> Exception:
+    """The error of a topology that reads rows which do not fit."""
+    builder = StreamsBuilder()
+    build(builder)
+    with TopologyTestDriver(builder.build()) as driver, pytest.raises(expected) as found:
+        topic = driver.create_input_topic("orders", str, str)
+        for time in (0, 1, 5000):
+            topic.pipe_input("Ann", "1", timestamp=time)
+    return found.value
+
+
 @pytest.mark.parametrize(
     ("build", "store"),
     [
@@ -108,14 +119,7 @@ def processed(processor: type[Read]) -> Build:
     ],
 )
 def test_row_that_does_not_fit_is_told_with_its_store_and_what_to_do(build: Build, store: str) -> None:
-    builder = StreamsBuilder()
-    build(builder)
-    with TopologyTestDriver(builder.build()) as driver, pytest.raises(ProcessingError) as raised:
-        topic = driver.create_input_topic("orders", str, str)
-        for time in (0, 1, 5000):
-            topic.pipe_input("Ann", "1", timestamp=time)
-
-    text = str(raised.value)
+    text = str(raised(build, ProcessingError))
     assert f"store {store!r} does not fit its type" in text
     assert ": JsonSerde(Total) cannot read 14 bytes" in text
     assert "amount: expected int, got '1'" in text
@@ -133,25 +137,15 @@ class ReadOfAnother(Read):
         self.store.get("Bob")
 
 
-def messages(build: Build) -> str:
-    builder = StreamsBuilder()
-    build(builder)
-    with TopologyTestDriver(builder.build()) as driver, pytest.raises(ProcessingError) as raised:
-        topic = driver.create_input_topic("orders", str, str)
-        topic.pipe_input("Ann", "1")
-        topic.pipe_input("Ann", "1")
-    return str(raised.value)
-
-
 @pytest.mark.parametrize(
     ("build", "key"), [(aggregated, "Ann"), (processed(Read), "Ann"), (processed(ReadOfAnother), "Bob")]
 )
 def test_key_of_the_row_is_shown_where_it_is_read_by_its_key(build: Build, key: str) -> None:
-    assert f"the row of key {key!r} in store 'totals' does not fit its type" in messages(build)
+    assert f"the row of key {key!r} in store 'totals' does not fit its type" in str(raised(build, ProcessingError))
 
 
 def test_function_that_reads_the_row_is_named() -> None:
-    assert "Read.process (line " in messages(processed(Read)).partition(" (read by ")[2]
+    assert "Read.process (line " in str(raised(processed(Read), ProcessingError)).partition(" (read by ")[2]
 
 
 def global_store(builder: StreamsBuilder) -> None:
@@ -160,14 +154,7 @@ def global_store(builder: StreamsBuilder) -> None:
 
 
 def test_row_of_a_global_store_is_told_as_that() -> None:
-    builder = StreamsBuilder()
-    global_store(builder)
-    with TopologyTestDriver(builder.build()) as driver, pytest.raises(SerdeError) as raised:
-        topic = driver.create_input_topic("orders", str, str)
-        topic.pipe_input("Ann", "1")
-        topic.pipe_input("Ann", "1")
-
-    assert row_of(raised.value) == "the row of key 'Ann' in store 'totals'"
+    assert row_of(raised(global_store, SerdeError)) == "the row of key 'Ann' in store 'totals'"
 
 
 def test_value_that_a_store_does_not_take_is_still_the_fault_of_who_put_it() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, make_dataclass
 from datetime import date
 from decimal import Decimal
 from enum import Enum
+from types import GenericAlias
 from typing import Any, Literal, NotRequired, TypedDict
 from uuid import UUID
 
@@ -194,7 +195,7 @@ OBJECTS = [
     (Plain, Plain("a"), Plain | None, []),
     (Plain | Leaf, Leaf(1), Plain | Leaf | Tree, []),
     (Plain | Leaf, Leaf(1), Plain, [Effect.LOST, Effect.WITHOUT, Effect.NONE]),
-    (list[Plain], [Plain("a")], list[NAME_AND_NOTE], [Effect.WITHOUT]),  # type: ignore[valid-type]
+    (list[Plain], [Plain("a")], GenericAlias(list, NAME_AND_NOTE), [Effect.WITHOUT]),
 ]
 
 
