@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.brokers.brokers import free_ports
 from tests.brokers.reaper import Process
 
 ROOT = Path(__file__).parents[2]
@@ -28,9 +28,7 @@ def standalone_cluster(folder: Path, hidden: Path | None = None) -> Iterator[str
     :param hidden: a folder of this machine that is an empty one for the workers and all that they start.
     """
     pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'pykstreams[spark]'")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     address = f"spark://127.0.0.1:{port}"
     home = Path(pyspark.__file__).parent
     processes: list[Process] = []
