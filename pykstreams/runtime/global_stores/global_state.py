@@ -19,7 +19,13 @@ from typing import Any, TypeVar
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import DamagedStoreError, ProcessorStateError, StoreEngineError, StreamsError
+from pykstreams.core.errors import (
+    DamagedStoreError,
+    InvalidStateStoreError,
+    ProcessorStateError,
+    StoreEngineError,
+    StreamsError,
+)
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.metrics.built_in.tasks import DROPPED_TOTAL, GROUP
@@ -42,6 +48,7 @@ from pykstreams.runtime.tasks.compiled import fan_out, source_decoders
 from pykstreams.runtime.tasks.context import NodeContext, TaskState, describe_record
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import ROW_OF_ANOTHER_TYPE, origin_of, said_of
+from pykstreams.runtime.tasks.gate import PATIENCE_S
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
 from pykstreams.state.directory.damaged_stores import is_set_aside, set_aside
 from pykstreams.state.interfaces.position import Position, PositionOf
@@ -66,15 +73,21 @@ class _Feed:
     decode_value: Decoder
 
 
-class _WatchfulLock:
-    """A lock that tells of damaged stores that somebody has met while it was held.
+class _StoresLock:
+    """The lock over the stores: those who process records wait for it as long as it takes, readers for a while.
 
-    Tasks meet them as well, whose worker ends with the error; whoever closes the stores sets them aside.
+    Once a reader has waited in vain, others are refused at once until somebody has left: a store that hangs costs the
+    few threads that read stores their time once, and not with each question.
+
+    It tells of damaged stores that somebody has met while it was held. Tasks meet them as well, whose worker ends with
+    the error; whoever closes the stores sets them aside.
     """
 
-    def __init__(self, on_damage: Callable[[DamagedStoreError], None]) -> None:
+    def __init__(self, on_damage: Callable[[DamagedStoreError], None], patience_s: float) -> None:
         self._lock = RLock()
         self._on_damage = on_damage
+        self._patience_s = patience_s
+        self._hangs = False
 
     def __enter__(self) -> None:
         self._lock.acquire()
@@ -84,7 +97,34 @@ class _WatchfulLock:
     ) -> None:
         if isinstance(error, DamagedStoreError):
             self._on_damage(error)
+        self._hangs = False
         self._lock.release()
+
+    def read(self, action: Callable[[], T]) -> T:
+        """Runs a read when it is free; ``InvalidStateStoreError`` when that takes too long."""
+        if not self._lock.acquire(timeout=0 if self._hangs else self._patience_s):
+            self._hangs = True
+            raise InvalidStateStoreError(
+                f"global stores could not be read within {self._patience_s:g} s: somebody is in one call of such a "
+                "store; ask again, and look for a serde, a store or a callback of yours that waits, or for a disk "
+                "that does not answer"
+            )
+        try:
+            with self:
+                return action()
+        finally:
+            self._lock.release()
+
+    def read_now(self, action: Callable[[], None]) -> bool:
+        """Runs a read if it is free; returns whether it was."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            with self:
+                action()
+        finally:
+            self._lock.release()
+        return True
 
 
 class GlobalState:
@@ -92,6 +132,7 @@ class GlobalState:
 
     :param directory: a folder that nobody else uses meanwhile.
     :param cache: a record cache that no other thread uses.
+    :param patience_s: how long a reader who is no task waits at most.
     """
 
     def __init__(
@@ -103,13 +144,14 @@ class GlobalState:
         metrics: StreamsMetrics,
         directory: Path,
         cache: RecordCache,
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self._plans = plans
         self._cache = cache
         # One for all stores, since one cache may evict from each of them; it may be taken again, by an iterator that is
         # collected as garbage while it is held.
         self._damaged: dict[str, DamagedStoreError] = {}
-        self._lock = _WatchfulLock(self._note_damage)
+        self._lock = _StoresLock(self._note_damage, patience_s)
         self._directory = directory
         current = CurrentRecord(describe_record)
         counter = metrics.counter(DROPPED_TOTAL, GROUP, task_id=str(GLOBAL_TASK))
@@ -154,15 +196,12 @@ class GlobalState:
         return self._views
 
     def read(self, action: Callable[[], T]) -> T:
-        """Runs a read of a store while nobody else uses it."""
-        with self._lock:
-            return action()
+        """Runs a read of a store while nobody else uses it; ``InvalidStateStoreError`` when that takes too long."""
+        return self._lock.read(action)
 
     def soon(self, action: Callable[[], None], then: Callable[[], None]) -> bool:
-        """Runs a short read at once; it waits for records that are being processed. Returns true."""
-        with self._lock:
-            action()
-        return True
+        """Runs a short read at once, or returns false where it would have to wait."""
+        return self._lock.read_now(action)
 
     def readable(self, name: str) -> TaskStore | None:
         """A store for whoever reads it by ``read``; ``None`` while it is not open."""

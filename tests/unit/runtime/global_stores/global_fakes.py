@@ -146,7 +146,13 @@ def user_store(supplier: Any = PutUpper, *, in_memory: bool = False) -> StreamsB
 
 
 def global_state(
-    builder: StreamsBuilder, folder: Path, *, clock: Clock | None = None, cache_bytes: int = 0, **settings: object
+    builder: StreamsBuilder,
+    folder: Path,
+    *,
+    clock: Clock | None = None,
+    cache_bytes: int = 0,
+    patience_s: float = PATIENCE_S,
+    **settings: object,
 ) -> GlobalState:
     config = StreamsConfig({**SETTINGS, "statestore.cache.max.bytes": cache_bytes, **settings})
     return GlobalState(
@@ -156,6 +162,7 @@ def global_state(
         metrics=StreamsMetrics(),
         directory=folder,
         cache=RecordCache(cache_bytes),
+        patience_s=patience_s,
     )
 
 

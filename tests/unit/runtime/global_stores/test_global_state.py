@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,13 @@ from typing import Any
 import pytest
 
 from pykstreams import Processor, Serdes, StreamsBuilder
-from pykstreams.core.errors import DamagedStoreError, ProcessingError, ProcessorStateError, StreamsError
+from pykstreams.core.errors import (
+    DamagedStoreError,
+    InvalidStateStoreError,
+    ProcessingError,
+    ProcessorStateError,
+    StreamsError,
+)
 from pykstreams.core.handlers import (
     ErrorHandlerContext,
     ErrorHandlerResponse,
@@ -25,7 +32,7 @@ from pykstreams.core.processor import PunctuationType
 from pykstreams.core.record import ProducerRecord, Record
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from tests.unit.runtime.global_stores.global_fakes import PutUpper, global_state, table, user_store
+from tests.unit.runtime.global_stores.global_fakes import PATIENCE_S, PutUpper, global_state, table, user_store
 
 TABLE = TopicPartition("table", 0)
 
@@ -321,6 +328,41 @@ def test_damaged_store_that_was_set_aside_stays_when_state_is_deleted(
     state.close(wipe=True)
 
     assert [path.name.partition("-")[0] for path in (tmp_path / "global-0").iterdir()] == ["rows.damaged"]
+
+
+def test_readers_of_a_store_that_hangs_are_refused_after_a_while_and_then_at_once_until_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, over, reads = threading.Event(), threading.Event(), list[str]()
+
+    def hang() -> None:
+        begun.set()
+        assert over.wait(PATIENCE_S)
+
+    state = global_state(table(), tmp_path / "global-0", patience_s=0.05)
+    state.open()
+    hanging = threading.Thread(target=state.read, args=(hang,))
+    hanging.start()
+    assert begun.wait(PATIENCE_S)
+    with pytest.raises(InvalidStateStoreError, match=r"could not be read within 0\.05 s: .* ask again, and look for"):
+        state.read(lambda: reads.append("waited"))
+    monkeypatch.setattr(state._lock, "_patience_s", PATIENCE_S)
+    with pytest.raises(InvalidStateStoreError):
+        state.read(lambda: reads.append("did not wait"))
+    assert not state.soon(lambda: reads.append("soon"), lambda: None)
+    over.set()
+    hanging.join()
+    state.read(lambda: reads.append("read"))
+    state.close()
+
+    assert reads == ["read"]
+
+
+def test_short_read_of_a_store_that_is_free_is_done_at_once(tmp_path: Path) -> None:
+    state, reads = opened(table(), tmp_path), list[str]()
+
+    assert state.soon(lambda: reads.append("soon"), lambda: reads.append("not after what was done at once"))
+    assert reads == ["soon"]
 
 
 def test_state_that_cannot_be_deleted_is_an_error_with_the_cure(
