@@ -16,7 +16,6 @@ from pykstreams.core.types import AnyPartitioner
 from pykstreams.http import parameters as named
 from pykstreams.http.exchange import JSON, LIVE, READY, HttpAnswer, HttpRequest, json_answer
 from pykstreams.http.live.page import LivePage
-from pykstreams.http.local_answers import Source
 from pykstreams.http.openapi import described
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.parameters import Given, Parameter
@@ -25,6 +24,7 @@ from pykstreams.http.questions import ShortQuestion, ShownRow, body_of, fragment
 from pykstreams.http.route import HttpRoute, Reply
 from pykstreams.http.routing import Answer, Routing, parts_json
 from pykstreams.http.served_application import ServedApplication
+from pykstreams.http.short_reads import ShortReads
 from pykstreams.http.staleness import Staleness
 from pykstreams.http.store_routes import STORE_ROUTES, StoreRoute
 from pykstreams.runtime.queries.catalog import StoreDescription
@@ -56,6 +56,7 @@ class Answers:
         self._metrics = metrics
         staleness = Staleness(streams.all_local_store_partition_lags, clock)
         self._routing = Routing(streams.local_queries, options, staleness, partitioners)
+        self._short_reads = ShortReads(streams.local_queries, self._routing.me, partitioners)
         self._page = LivePage(streams, self._routing, staleness, clock)
         self._token = None if options.token is None else options.token.encode()
         self.routes = self._made()
@@ -73,20 +74,26 @@ class Answers:
         except Exception as error:
             return problem_of(error, request.path).answer(request.path)
 
-    def begin(self, request: HttpRequest, reply: Reply, otherwise: Callable[[], None]) -> None:
-        """Answers a request for what a task of this process has, without waiting until its batch is done.
+    def begin(self, requests: Iterable[tuple[HttpRequest, Reply]], send: Callable[[], None]) -> None:
+        """Answers requests for what tasks of this process have, without waiting until their batches are done.
 
-        ``reply`` is given the answer, here, or later in the worker's thread and told to send it; errors are JSON
-        problems. For any other request ``otherwise`` is called: only ``answer`` answers it.
+        Replies are given the answers, here, or later in the worker's thread, which calls ``send`` then; errors are JSON
+        problems. Any other request is left to be answered ``otherwise``: only ``answer`` answers it.
         """
-        try:
-            route, given = self._found(request)
-            if route.soon is None:
-                otherwise()
+        reads: dict[str, list[_Read]] = {}
+        for request, reply in requests:
+            try:
+                route, given = self._found(request)
+                question = None if route.short is None else route.short(given)
+            except Exception as error:
+                reply(problem_of(error, request.path).answer(request.path))
+                continue
+            if question is None:
+                reply.otherwise()
             else:
-                route.soon(given, reply, otherwise)
-        except Exception as error:
-            reply(problem_of(error, request.path).answer(request.path))
+                reads.setdefault(question.store.name, []).append(_Read(question, given, reply))
+        for some in reads.values():
+            self._short_reads.begin(some[0].question.store, some, send)
 
     def close(self) -> None:
         """Ends its threads when they have done what they do; questions are refused from then on."""
@@ -135,22 +142,12 @@ class Answers:
             question = route.asked_of(self._store_of(given), given)
             return written(await self._routing.answer(question, given.asked(self._options)), given)
 
-        def soon(given: Given, reply: Reply, otherwise: Callable[[], None]) -> None:
-            def failed(error: Exception) -> None:
-                reply(problem_of(error, given.path).answer(given.path))
-
-            def answered(row: ShownRow | None, source: Source) -> None:
-                if row is None:
-                    raise _no_such_key(given, [source])
-                row["from"] = source.as_json()
-                reply(json_answer(body_of(question.store, row)))
-
+        def short(given: Given) -> ShortQuestion | None:
             question = route.asked_of(self._store_of(given), given)
-            if isinstance(question, ShortQuestion) and given.query.keys() <= _OF_ONE_ROW:
-                given.stale(self._options)  # to refuse what is none; what a task has that runs is never stale
-                self._routing.soon(question, answered, failed, otherwise, reply.send)
-            else:
-                otherwise()
+            if not isinstance(question, ShortQuestion) or not given.query.keys() <= _OF_ONE_ROW:
+                return None
+            given.stale(self._options)  # to refuse what is none; what a task has that runs is never stale
+            return question
 
         schema = {"$ref": f"#/components/schemas/{'value' if route.single else 'rows'}"}
         parameters = (named.STORE, *route.parameters, *named.COMMON)
@@ -163,7 +160,7 @@ class Answers:
             parameters,
             among_instances=(named.LIMIT,) if route.single else (),
             content=content,
-            soon=soon if route.single else None,
+            short=short if route.single else None,
         )
 
     def _found(self, request: HttpRequest) -> tuple[HttpRoute, Given]:
@@ -260,6 +257,29 @@ class Answers:
         return queries.descriptions()[name]
 
 
+class _Read:
+    """A request that is a question for one row; see ``ShortRead``."""
+
+    __slots__ = ("_given", "_reply", "question")
+
+    def __init__(self, question: ShortQuestion, given: Given, reply: Reply) -> None:
+        self.question = question
+        self._given = given
+        self._reply = reply
+
+    def answered(self, row: ShownRow | None, source: Mapping[str, object]) -> None:
+        if row is None:
+            raise _no_such_key(self._given, [source])
+        row["from"] = source
+        self._reply(json_answer(body_of(self.question.store, row)))
+
+    def failed(self, error: Exception) -> None:
+        self._reply(problem_of(error, self._given.path).answer(self._given.path))
+
+    def otherwise(self) -> None:
+        self._reply.otherwise()
+
+
 def _pairs(query: str) -> Sequence[tuple[str, str]]:
     """The names and texts of a query; a ``ProblemError`` for one that is no UTF-8."""
     if not query:
@@ -282,17 +302,16 @@ def _pattern(path: str) -> re.Pattern[str]:
 def _one(answer: Answer, given: Given) -> HttpAnswer:
     rows = answer.rows
     if not rows:
-        raise _no_such_key(given, [part.source for part in answer.parts])
+        raise _no_such_key(given, [part.source.as_json() for part in answer.parts])
     source = next(part.source.as_json() for part in answer.parts if part.rows)
     return json_answer(rows[0].body[:-1] + b',"from":' + orjson.dumps(source) + b"}")
 
 
-def _no_such_key(given: Given, sources: list[Source]) -> ProblemError:
-    told = [source.as_json() for source in sources]
+def _no_such_key(given: Given, sources: Sequence[Mapping[str, object]]) -> ProblemError:
     return ProblemError(
         "no-such-key",
         f"store {given.text('store')!r} has nothing for {shown(given.need('key'))!r}",
-        **{"from": told[0] if len(told) == 1 else told},
+        **{"from": sources[0] if len(sources) == 1 else sources},
     )
 
 

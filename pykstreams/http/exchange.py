@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -14,8 +13,7 @@ LIVE: Final = "/health/live"
 READY: Final = "/health/ready"
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
+class HttpRequest(NamedTuple):
     """A request; stores are only read, so it has no body.
 
     :param path: unquoted, from the root of the server.
@@ -30,8 +28,7 @@ class HttpRequest:
     authorization: str
 
 
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
+class HttpAnswer(NamedTuple):
     """An answer, whole."""
 
     status: int

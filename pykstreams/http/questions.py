@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import orjson
 
@@ -25,7 +25,7 @@ from pykstreams.state.interfaces.session_store import SessionStore
 from pykstreams.state.interfaces.store import KeyValueIterator, KeyValueStore
 from pykstreams.state.interfaces.versioned_store import ResultOrder, VersionedKeyValueStore, VersionedRecord
 from pykstreams.state.interfaces.window_store import WindowStore
-from pykstreams.state.queries.values import alone, keeps_headers, keeps_time
+from pykstreams.state.queries.values import Shown, alone, keeps_headers, keeps_time
 from pykstreams.state.versions.answers import version_as_of
 
 K = TypeVar("K")
@@ -329,15 +329,35 @@ def _version(described: StoreDescription, key: object, found: VersionedRecord[ob
 
 
 def _shown(key: object, kept: object, store: object, window: tuple[int, int] | None = None) -> ShownRow:
+    parts = _parts_of(store)
     row: ShownRow = {"key": key}
     if window is not None:
         row["window"] = {"start": window[0], "end": window[1]}
-    row["value"] = alone(store)(kept)
-    if keeps_time(store) and (timestamp := getattr(kept, "timestamp", None)) != NO_TIMESTAMP:
+    row["value"] = parts.value_of(kept)
+    if parts.keeps_time and (timestamp := getattr(kept, "timestamp", None)) != NO_TIMESTAMP:
         row["timestamp"] = timestamp
-    if keeps_headers(store):
+    if parts.keeps_headers:
         row["headers"] = [list(header) for header in getattr(kept, "headers", ())]
     return row
+
+
+class _Parts(NamedTuple):
+    """What a store of some type keeps with its values."""
+
+    value_of: Shown
+    keeps_time: bool
+    keeps_headers: bool
+
+
+_PARTS: Final[dict[type, _Parts]] = {}
+"""By the type of a store: six questions for its interfaces are more than the rest of a row costs."""
+
+
+def _parts_of(store: object) -> _Parts:
+    found = _PARTS.get(type(store))
+    if found is None:
+        found = _PARTS[type(store)] = _Parts(alone(store), keeps_time(store), keeps_headers(store))
+    return found
 
 
 def _shown_version(key: object, found: VersionedRecord[object]) -> ShownRow:

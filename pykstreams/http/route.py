@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pykstreams.http.exchange import JSON, HttpAnswer
 from pykstreams.http.parameters import Given, Parameter
+from pykstreams.http.questions import ShortQuestion
 
 Handler = Callable[[Given], Awaitable[HttpAnswer]]
 
@@ -16,17 +17,16 @@ class Reply(Protocol):
     """Where the answer to a request goes."""
 
     def __call__(self, answer: HttpAnswer) -> None:
-        """Takes the answer; called once, in any thread."""
+        """Takes the answer; in any thread."""
         ...
 
-    @property
-    def send(self) -> Callable[[], None]:
-        """Sends all answers that were taken so far; called after one of them or several, in any thread."""
+    def otherwise(self) -> None:
+        """Has the request answered in the way that waits; called in the place of the other one, in any thread."""
         ...
 
 
-Soon = Callable[[Given, Reply, Callable[[], None]], None]
-"""Answers without waiting where that is possible; calls the last one where only the handler can."""
+ShortQuestionOf = Callable[[Given], ShortQuestion | None]
+"""Returns the question for one row that a request is; ``None`` where it needs more than a task of this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class HttpRoute:
 
     :param open: whether it needs no token.
     :param content: media types and schemas of a success.
-    :param soon: answers what a task of this process has; ``None`` where there is no such way.
+    :param short: returns the question for one row of a task of this process; ``None`` where requests are none such.
     :param among_instances: further parameters, which other instances send with each question, and nobody else may.
     """
 
@@ -46,5 +46,5 @@ class HttpRoute:
     parameters: tuple[Parameter, ...] = ()
     open: bool = False
     content: Mapping[str, object] = field(default_factory=lambda: {JSON: {"schema": {"type": "object"}}})
-    soon: Soon | None = None
+    short: ShortQuestionOf | None = None
     among_instances: tuple[Parameter, ...] = ()

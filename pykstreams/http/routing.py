@@ -8,7 +8,7 @@ first. A question that came from another instance is answered of what is here on
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, takewhile
@@ -18,21 +18,19 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from pykstreams.core.types import AnyPartitioner
-from pykstreams.core.windows import Windowed
-from pykstreams.http.local_answers import Cursor, Part, Source, answer_of, mark_of_question, may_pass, offsets_of
+from pykstreams.http.local_answers import Cursor, Part, Source, answer_of, mark_of_question, may_pass
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.peers import Peers
+from pykstreams.http.placing import placing_of
 from pykstreams.http.pool import Pool
 from pykstreams.http.problems import ProblemError, problem_of
-from pykstreams.http.questions import Question, Row, ShortQuestion, ShownRow
+from pykstreams.http.questions import Question, Row
 from pykstreams.http.staleness import Staleness
 from pykstreams.runtime.membership.host_info import HostInfo
-from pykstreams.runtime.queries.catalog import HeldPartition, Role, StoreDescription
+from pykstreams.runtime.queries.catalog import HeldPartition, Role
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import NO_PARTITION, KeyQueryMetadata
-from pykstreams.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde
 from pykstreams.state.interfaces.position import PositionBound
-from pykstreams.state.queries.values import as_it_is
 
 _CURRENT: Final = (Role.ACTIVE, Role.GLOBAL)
 
@@ -82,19 +80,6 @@ class _Begun:
     elsewhere: dict[HostInfo, list[int]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Placing:
-    """The key, and its serializer or partitioner, by which the keys of a store are in their partitions.
-
-    :param key_of: returns what decides of a key.
-    :param serializer, partitioner: what serializes it, or what partitions it; one of both.
-    """
-
-    key_of: Callable[[object], object]
-    serializer: object
-    partitioner: AnyPartitioner | None
-
-
 class Routing:
     """Answers questions of all partitions of a store."""
 
@@ -109,9 +94,8 @@ class Routing:
         self._options = options
         self._staleness = staleness
         self._partitioners = partitioners
-        self._me = _text(queries.host)
-        self._finders: dict[str, Callable[[object], HeldPartition | None]] = {}
-        """What finds the partitions of keys that are here, by store."""
+        self.me = _text(queries.host)
+        """This instance, as answers name it."""
         self._peers = Peers(options)
         self.readers = Pool("readers", options.readers, options.waiting)
         """Reads stores."""
@@ -126,49 +110,6 @@ class Routing:
         if begun.failed and not asked.local and asked.stale != 0:
             await asyncio.gather(*(self._ask_copies(one, question, asked, begun) for one in list(begun.failed)))
         return _merged(begun, asked, self._options.max_answer_bytes)
-
-    def soon(
-        self,
-        question: ShortQuestion,
-        answered: Callable[[ShownRow | None, Source], None],
-        failed: Callable[[Exception], None],
-        otherwise: Callable[[], None],
-        then: Callable[[], None],
-    ) -> None:
-        """Reads the one row of a key that a task of this process has, without waiting for the batch of that task.
-
-        Calls ``answered``, and ``failed`` with what that or the reading raises, here or in the worker's thread, or
-        ``otherwise`` where only ``answer`` answers; ``then`` after some that were called in the worker's thread. A
-        worker that is asked all the time pays for each of these calls with records (decision 0048): so all that is the
-        same for each key of a store is decided once.
-        """
-        name = question.store.name
-        if name not in self._finders:
-            self._finders[name] = self._finder(question.store)
-        held = self._finders[name](question.key)
-        if held is None:
-            otherwise()
-            return
-        partition, role, local = held.partition, held.role.value, held.store
-
-        def read() -> None:
-            try:  # around all of it: an error in the worker's thread would end the worker
-                view = local.view()
-                row = question.shown(view)
-                answered(row, Source(partition, self._me, role, offsets_of(view.position)))
-            except Exception as error:
-                if may_pass(error):
-                    otherwise()
-                else:
-                    failed(error)
-
-        if not local.soon(read, then):
-            otherwise()
-
-    def _finder(self, store: StoreDescription) -> Callable[[object], HeldPartition | None]:
-        placing = self._placing(store)
-        find, placed_by = self._queries.finder(store.name, placing.serializer, placing.partitioner), placing.key_of
-        return lambda key: find(placed_by(key))
 
     async def ask(self, host: HostInfo, target: str) -> object:
         """The JSON that another instance answers to ``GET target``; a ``ProblemError`` when it does not."""
@@ -192,7 +133,7 @@ class Routing:
                     room -= part.size
             elif asked.local:
                 if asked.partitions is not None or question.key is not None:
-                    begun.failed[number] = _away(name, number, f"not on {self._me}")
+                    begun.failed[number] = _away(name, number, f"not on {self.me}")
                 else:
                     del begun.owners[number]
             elif elsewhere:
@@ -200,7 +141,7 @@ class Routing:
             elif owner.active_host == HostInfo.UNAVAILABLE:
                 begun.failed[number] = _away(name, number, "on no instance that the group knows an address of")
             else:
-                begun.failed[number] = _away(name, number, f"of {self._me}, which has not opened it yet")
+                begun.failed[number] = _away(name, number, f"of {self.me}, which has not opened it yet")
         return begun
 
     def _wanted(self, question: Question, asked: Asked) -> dict[int, KeyQueryMetadata]:
@@ -208,7 +149,7 @@ class Routing:
         name = question.store.name
         wanted = None if asked.partitions is None else set(asked.partitions)
         if question.key is not None and wanted is None and not asked.every:
-            placing = self._placing(question.store)
+            placing = placing_of(question.store, self._partitioners)
             key = placing.key_of(question.key)
             found = self._queries.key_metadata(name, key, placing.serializer, placing.partitioner)
             if found is KeyQueryMetadata.NOT_AVAILABLE:
@@ -230,15 +171,6 @@ class Routing:
             if (wanted is None or number in wanted) and number >= first
         }
 
-    def _placing(self, store: StoreDescription) -> _Placing:
-        partitioner = self._partitioners.get(store.name)
-        if partitioner is not None:
-            return _Placing(as_it_is, None, partitioner)
-        serde = store.key_serde
-        if isinstance(serde, TimeWindowedSerde | SessionWindowedSerde):
-            return _Placing(_without_window, serde.inner.serializer, None)
-        return _Placing(as_it_is, None if serde is None else serde.serializer, None)
-
     def _read(
         self,
         held: HeldPartition,
@@ -253,7 +185,7 @@ class Routing:
             begun.parts[number] = answer_of(
                 held,
                 question,
-                host=self._me,
+                host=self.me,
                 after=cursor.mark if cursor is not None and cursor.partition == number else None,
                 limit=limit,
                 most_bytes=self._options.max_answer_bytes if most_bytes is None else most_bytes,
@@ -353,11 +285,6 @@ def _with_copies(problem: ProblemError, number: int, owner: KeyQueryMetadata) ->
     return ProblemError(
         problem.kind, problem.detail, **{**problem.more, "partition": number, **({"copies": copies} if copies else {})}
     )
-
-
-def _without_window(key: object) -> object:
-    """The key that decides the partition: all windows of a key are in one, as sinks partition them."""
-    return key.key if isinstance(key, Windowed) else key
 
 
 def _away(store: str, number: int, where: str) -> ProblemError:

@@ -6,8 +6,6 @@ import asyncio
 import logging
 import socket
 import threading
-from collections.abc import Callable
-from functools import partial
 from typing import Final, cast
 
 from pykstreams.http.answers import Answers
@@ -81,14 +79,14 @@ class Channel:
             return
         for message in self._messages.of(data):
             if message.kind == REQUESTS:
-                for number, request in requests_of(message):
-                    self._answers.begin(request, _Reply(self, number), partial(self._later, number, request))
+                asked = [(request, _Reply(self, number, request)) for number, request in requests_of(message)]
+                self._answers.begin(asked, self.send)
             elif message.kind == LOG:
                 level, name, text = cast("tuple[int, str, str]", message.content)
                 logging.getLogger(name).log(level, "%s", text)
         self.send()
 
-    def _later(self, number: int, request: HttpRequest) -> None:
+    def answer_later(self, number: int, request: HttpRequest) -> None:
         """Has a request answered by the event loop; in any thread."""
         with self._lock:
             if not self._closed:
@@ -143,15 +141,15 @@ class Channel:
 class _Reply:
     """Takes the answer to one request."""
 
-    __slots__ = ("_channel", "_number")
+    __slots__ = ("_channel", "_number", "_request")
 
-    def __init__(self, channel: Channel, number: int) -> None:
+    def __init__(self, channel: Channel, number: int, request: HttpRequest) -> None:
         self._channel = channel
         self._number = number
+        self._request = request
 
     def __call__(self, answer: HttpAnswer) -> None:
         self._channel.take(self._number, answer)
 
-    @property
-    def send(self) -> Callable[[], None]:
-        return self._channel.send
+    def otherwise(self) -> None:
+        self._channel.answer_later(self._number, self._request)

@@ -26,9 +26,9 @@ from pykstreams.http.process.messages import (
     requests_frame,
 )
 
-_APART_S: Final = 0.005
+_APART_S: Final = 0.01
 """How far messages with requests are apart at least; what comes in between goes with the next one. A worker that has no
-time left pays for each message by changes of threads and cold caches, not for each request."""
+time left pays for each message by changes of threads and cold caches; requests that come together share the rest."""
 
 _GONE: Final = "the worker behind this server has ended; ask another instance, or again when it was started anew"
 

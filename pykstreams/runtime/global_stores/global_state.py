@@ -199,8 +199,8 @@ class GlobalState:
         """Runs a read of a store while nobody else uses it; ``InvalidStateStoreError`` when that takes too long."""
         return self._lock.read(action)
 
-    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> bool:
-        """Runs a short read at once, or returns false where it would have to wait."""
+    def soon(self, action: Callable[[], None], then: Callable[[], None], reads: int) -> bool:
+        """Runs short reads at once, or returns false where they would have to wait."""
         return self._lock.read_now(action)
 
     def readable(self, name: str) -> TaskStore | None:

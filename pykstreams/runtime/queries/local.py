@@ -238,26 +238,14 @@ class LocalQueries:
         self, name: str, key: object, key_serializer: object, partitioner: AnyPartitioner | None
     ) -> KeyQueryMetadata:
         """Where a key of a store is."""
-        partition = self._placer(name, key_serializer, partitioner)(key)
+        partition = self.placer(name, key_serializer, partitioner)(key)
         if partition is None:
             return KeyQueryMetadata.NOT_AVAILABLE
         if partition == NO_PARTITION:
             return KeyQueryMetadata(self.host, frozenset(), NO_PARTITION)
         return self._places_of(TaskId(self._parts[name], partition))
 
-    def finder(
-        self, name: str, key_serializer: object, partitioner: AnyPartitioner | None
-    ) -> Callable[[object], HeldPartition | None]:
-        """Returns what finds the partition of a key, if its task runs in this process; for many keys of one store."""
-        partition_of = self._placer(name, key_serializer, partitioner)
-
-        def find(key: object) -> HeldPartition | None:
-            partition = partition_of(key)
-            return None if partition is None else self.running(name, partition)
-
-        return find
-
-    def _placer(
+    def placer(
         self, name: str, key_serializer: object, partitioner: AnyPartitioner | None
     ) -> Callable[[object], int | None]:
         """Returns what gives the partition of a key, -1 for a global store; ``None`` before the topics are known."""

@@ -34,12 +34,12 @@ class Reading(Protocol):
         """Waits, and runs a read."""
         ...
 
-    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> bool:
-        """Runs a short read that does not raise, at once or when the store is free; does not wait.
+    def soon(self, action: Callable[[], None], then: Callable[[], None], reads: int) -> bool:
+        """Runs short reads that do not raise, at once or when the store is free; does not wait.
 
-        Returns false, and does not run it, where too many are waiting already.
+        Returns false, and does not run them, where too many are waiting already.
 
-        :param then: see ``Gate.soon``.
+        :param then, reads: see ``Gate.soon``.
         """
         ...
 
@@ -100,14 +100,14 @@ class LocalStore:
         """Runs something of an iterator while nobody else touches the store."""
         return self._reading.read(action)
 
-    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> bool:
-        """Runs a short read that does not raise while nobody else touches the store, and does not wait for that.
+    def soon(self, action: Callable[[], None], then: Callable[[], None], reads: int) -> bool:
+        """Runs short reads that do not raise while nobody else touches the store, and does not wait for that.
 
-        Returns false, and does not run it, where too many are waiting already.
+        Returns false, and does not run them, where too many are waiting already.
 
-        :param then: see ``Gate.soon``.
+        :param then, reads: see ``Gate.soon``.
         """
-        return self._reading.soon(action, then)
+        return self._reading.soon(action, then, reads)
 
     def gone(self) -> StateStoreMigratedError:
         """The error for a store that is not open any more."""

@@ -47,6 +47,7 @@ class Gate:
         self._first = 0
         self._waited = False
         self._soon: list[tuple[Callable[[], None], Callable[[], None]]] = []
+        self._soon_reads = 0
 
     def __enter__(self) -> None:
         me = threading.get_ident()
@@ -86,19 +87,21 @@ class Gate:
         finally:
             self._leave(readers_first=False)
 
-    def soon(self, action: Callable[[], None], then: Callable[[], None]) -> bool:
-        """Runs a short read while nobody else is inside: at once, or in the thread that is inside, when it leaves.
+    def soon(self, action: Callable[[], None], then: Callable[[], None], reads: int) -> bool:
+        """Runs short reads while nobody else is inside: at once, or in the thread that is inside, when it leaves.
 
-        The caller does not wait. Neither may raise. Returns false, and runs none, where ``MOST_SOON`` wait already.
+        The caller does not wait. Neither may raise. Returns false, and runs none, where ``MOST_SOON`` would wait.
 
         :param then: called after reads that were done later, once for those that have the same one and were done
-            together; not after a read that was done at once.
+            together; not after reads that were done at once.
+        :param reads: how many reads ``action`` is.
         """
         with self._lock:
             if self._inside is not None:
-                if len(self._soon) >= MOST_SOON:
+                if self._soon_reads + reads > MOST_SOON:
                     return False
                 self._soon.append((action, then))
+                self._soon_reads += reads
                 self._waited = True
                 return True
             self._inside, self._depth = threading.get_ident(), 1
@@ -111,9 +114,8 @@ class Gate:
     def _leave(self, *, readers_first: bool) -> None:
         while True:
             with self._lock:
-                soon, self._soon = self._soon, []
+                soon = self._soon
                 if self._depth > 1 or not soon:
-                    self._soon = soon
                     self._depth -= 1
                     if not self._depth:
                         self._inside = None
@@ -122,6 +124,7 @@ class Gate:
                         if self._readers or self._workers:
                             self._changed.notify_all()
                     return
+                self._soon, self._soon_reads = [], 0
             for action, _ in soon:
                 action()
             for then in dict.fromkeys(then for _, then in soon):

@@ -98,13 +98,19 @@ class Reply:
 
     def __init__(self) -> None:
         self.answer: HttpAnswer | None = None
+        self.left = False
+        """Whether it was left to the way that waits."""
 
     def __call__(self, answer: HttpAnswer) -> None:
         assert self.answer is None
         self.answer = answer
 
-    def send(self) -> None:
-        """Sends nothing: the test looks at the answer."""
+    def otherwise(self) -> None:
+        self.left = True
+
+
+def send_nothing() -> None:
+    """Stands for what sends answers: the test looks at them."""
 
 
 class Client:
@@ -130,11 +136,11 @@ class Client:
     def _short(self, target: str, headers: Mapping[str, str]) -> HttpAnswer | None:
         if not isinstance(self.app, HttpApp):  # mounted in another one, which has one way only
             return None
-        parts, reply, others = urlsplit(target), Reply(), list[str]()
+        parts, reply = urlsplit(target), Reply()
         path = unquote(parts.path)
         request = HttpRequest(path, path, parts.query, headers.get("authorization", ""))
-        self.app.answers.begin(request, reply, lambda: others.append(path))
-        assert reply.answer is None or not others, "it is answered, or left to the other way"
+        self.app.answers.begin([(request, reply)], send_nothing)
+        assert reply.answer is None or not reply.left, "it is answered, or left to the other way"
         return reply.answer
 
     async def ask(self, target: str, headers: Mapping[str, str], method: str = "GET") -> Answered:

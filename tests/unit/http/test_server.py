@@ -10,7 +10,6 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from pykstreams.http.server import bound
 from pykstreams.runtime.health import TaskHealth
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.tasks import gate
-from tests.unit.http.served_application import Answered, Client, Reply, Streams, client_of
+from tests.unit.http.served_application import Answered, Client, Reply, Streams, client_of, send_nothing
 from tests.unit.http.serving import PATIENCE_S, Serve, get, serving
 from tests.unit.http.test_store_routes import spread, table
 from tests.unit.runtime.queries.queried import Application
@@ -197,19 +196,20 @@ def test_keys_of_a_worker_that_hangs_are_refused_once_too_many_wait(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gate, "MOST_SOON", 3)
-    client, left = client_of(application), list[int]()
+    client, replies = client_of(application), [Reply() for _ in range(5)]
     request = HttpRequest("/stores/prices/keys/tea", "/stores/prices/keys/tea", "", "")
 
     def ask() -> None:
-        for number in range(5):
-            client.app.answers.begin(request, Reply(), partial(left.append, number))
+        for reply in replies:
+            client.app.answers.begin([(request, reply)], send_nothing)
 
     with application.by_partition[0].gate, application.by_partition[1].gate:
         asking = threading.Thread(target=ask)
         asking.start()
         asking.join()
 
-    assert left == [3, 4]  # they go the other way, whose queue has an end
+    left = [reply.left for reply in replies]
+    assert left == [False, False, False, True, True]  # they go the other way, whose queue has an end
 
 
 def test_an_answer_that_takes_too_long_is_given_up(application: Application) -> None:

@@ -26,17 +26,19 @@ from pykstreams import (
     StreamsBuilder,
     TimeWindows,
 )
+from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.types import END_OF_TIME, Decoder, Encoder
 from pykstreams.http.exchange import HttpRequest
 from pykstreams.http.local_answers import mark_of_question
-from pykstreams.http.questions import mark_of
+from pykstreams.http.questions import KeyQuestion, ShownRow, mark_of
 from pykstreams.serdes import SchemaRegistryAvroSerde
 from pykstreams.serdes.base import CompiledSerde
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.registry.schema_registry import registry_client
-from tests.unit.http.served_application import Client, Reply, client_of
+from pykstreams.state.interfaces.store import KeyValueStore
+from tests.unit.http.served_application import Client, Reply, client_of, send_nothing
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
 TEXT, NUMBER = Serdes.string(), Serdes.long()
@@ -520,7 +522,7 @@ def test_a_key_is_answered_by_the_worker_when_it_leaves_its_batch_whatever_the_a
 
     with application.by_partition[0].gate:
         asking = threading.Thread(
-            target=client.app.answers.begin, args=[HttpRequest(path, path, "", ""), reply, lambda: None]
+            target=client.app.answers.begin, args=[[(HttpRequest(path, path, "", ""), reply)], send_nothing]
         )
         asking.start()
         asking.join()
@@ -531,6 +533,45 @@ def test_a_key_is_answered_by_the_worker_when_it_leaves_its_batch_whatever_the_a
     assert reply.answer is not None
     assert reply.answer.status == status
     assert client.get("/stores/prices/keys/tea").json["value"] == "black"
+
+
+def test_questions_that_come_together_get_the_answers_that_each_gets_alone(prices: Client) -> None:
+    targets = ["/stores/prices/keys/tea", "/stores/prices/keys/x", "/stores/none/keys/tea", "/nothing", "/stores"]
+    asked = [(HttpRequest(target, target, "", ""), Reply()) for target in targets]
+
+    prices.app.answers.begin(asked, send_nothing)
+
+    for target, (_, reply) in zip(targets, asked, strict=True):
+        if reply.answer is not None:
+            alone = prices.get(target)
+            assert (reply.answer.status, reply.answer.body) == (alone.status, alone.body)
+    assert [reply.left for _, reply in asked] == [False, False, False, False, True]
+
+
+@pytest.mark.parametrize("failing", [TypeError("no such type"), InvalidStateStoreError("closed")])
+def test_a_row_that_cannot_be_read_costs_the_questions_with_it_nothing(
+    make: Make, monkeypatch: pytest.MonkeyPatch, failing: Exception
+) -> None:
+    application = make(table())
+    application.feed(("tea", "green", 0), ("milk", "white", 1))
+    shown = KeyQuestion.shown
+
+    def fail(question: KeyQuestion, store: KeyValueStore[object, object]) -> ShownRow | None:
+        if question.key == "tea":
+            raise failing
+        return shown(question, store)
+
+    monkeypatch.setattr(KeyQuestion, "shown", fail)
+    paths = ["/stores/prices/keys/tea", "/stores/prices/keys/milk"]
+    asked = [(HttpRequest(path, path, "", ""), Reply()) for path in paths]
+
+    client_of(application).app.answers.begin(asked, send_nothing)
+
+    (_, tea), (_, milk) = asked
+    assert milk.answer is not None
+    assert milk.answer.status == 200
+    assert tea.left == isinstance(failing, InvalidStateStoreError), "it may be open elsewhere, or again"
+    assert tea.answer is None if tea.left else (tea.answer is not None and tea.answer.status == 500)
 
 
 def test_a_bound_that_is_not_reached_is_a_problem_that_passes(prices: Client) -> None:

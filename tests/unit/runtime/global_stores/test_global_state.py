@@ -349,7 +349,7 @@ def test_readers_of_a_store_that_hangs_are_refused_after_a_while_and_then_at_onc
     monkeypatch.setattr(state._lock, "_patience_s", PATIENCE_S)
     with pytest.raises(InvalidStateStoreError):
         state.read(lambda: reads.append("did not wait"))
-    assert not state.soon(lambda: reads.append("soon"), lambda: None)
+    assert not state.soon(lambda: reads.append("soon"), lambda: None, 1)
     over.set()
     hanging.join()
     state.read(lambda: reads.append("read"))
@@ -361,7 +361,7 @@ def test_readers_of_a_store_that_hangs_are_refused_after_a_while_and_then_at_onc
 def test_short_read_of_a_store_that_is_free_is_done_at_once(tmp_path: Path) -> None:
     state, reads = opened(table(), tmp_path), list[str]()
 
-    assert state.soon(lambda: reads.append("soon"), lambda: reads.append("not after what was done at once"))
+    assert state.soon(lambda: reads.append("soon"), lambda: reads.append("not after what was done at once"), 1)
     assert reads == ["soon"]
 
 

@@ -145,7 +145,7 @@ def nothing() -> None:
 def test_a_short_read_is_done_at_once_while_nobody_is_inside() -> None:
     gate, seen = Gate("task 0_0"), list[object]()
 
-    gate.soon(lambda: seen.append(threading.get_ident()), lambda: seen.append("then"))
+    gate.soon(lambda: seen.append(threading.get_ident()), lambda: seen.append("then"), 1)
 
     assert seen == [threading.get_ident()]
     assert not gate.was_waited_for()
@@ -162,7 +162,7 @@ def test_short_reads_that_come_during_a_batch_are_done_by_the_worker_when_it_lea
 
     with gate:
         for name in ("one", "two"):
-            threads.start(partial(gate.soon, partial(note, name), then))
+            threads.start(partial(gate.soon, partial(note, name), then, 1))
             threads.join()  # they do not wait
         assert seen == []
         assert gate.was_waited_for()
@@ -174,11 +174,11 @@ def test_a_short_read_that_comes_during_another_one_is_done_after_it_and_before_
     gate, seen = Gate("task 0_0"), list[str]()
 
     def first() -> None:
-        gate.soon(lambda: seen.append("second"), nothing)
+        gate.soon(lambda: seen.append("second"), nothing, 1)
         seen.append("first")
 
     with gate:
-        gate.soon(first, nothing)
+        gate.soon(first, nothing, 1)
         threads.start(lambda: gate.read(lambda: seen.append("read")))
         wait_until(gate, readers=1)
     threads.join()
@@ -191,16 +191,29 @@ def test_short_reads_that_come_while_a_worker_hangs_are_taken_up_to_a_number(thr
     gate, done, taken = Gate("task 0_0"), list[int](), list[bool]()
 
     def ask() -> None:
-        taken.extend(gate.soon(partial(done.append, number), nothing) for number in range(MOST_SOON + 3))
+        taken.extend(gate.soon(partial(done.append, number), nothing, 1) for number in range(MOST_SOON + 3))
 
     with gate:
         threads.start(ask)
         threads.join()
-    again = gate.soon(partial(done.append, -1), nothing)
+    again = gate.soon(partial(done.append, -1), nothing, 1)
 
     assert taken == [True] * MOST_SOON + [False] * 3
     assert again
     assert done == [*range(MOST_SOON), -1]
+
+
+def test_short_reads_that_are_done_together_count_each(threads: Threads) -> None:
+    gate, taken = Gate("task 0_0"), list[bool]()
+
+    def ask() -> None:
+        taken.extend(gate.soon(nothing, nothing, reads) for reads in (MOST_SOON - 2, 3, 2, 1))
+
+    with gate:
+        threads.start(ask)
+        threads.join()
+
+    assert taken == [True, False, True, False]
 
 
 def test_no_short_read_is_lost_or_meets_another_one(threads: Threads) -> None:
@@ -216,7 +229,7 @@ def test_no_short_read_is_lost_or_meets_another_one(threads: Threads) -> None:
 
     def ask(first: int) -> None:
         for number in range(first, first + 300):
-            gate.soon(partial(action, number), nothing)
+            gate.soon(partial(action, number), nothing, 1)
 
     def work() -> None:
         for number in range(300):
