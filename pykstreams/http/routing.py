@@ -213,7 +213,7 @@ class Routing:
         }
         target = f"{quote(asked.path, safe='/')}?{urlencode(query)}"
         try:
-            found = _parts_of(await self.callers.run(partial(self._peers.ask, host, target)), host)
+            found = _parts_of(await self.callers.run(partial(self._peers.ask, host, target)), host, numbers)
         except ProblemError as problem:
             if problem.status not in (502, 503):
                 raise
@@ -314,15 +314,24 @@ def parts_json(answer: Answer) -> bytes:
     )
 
 
-def _parts_of(found: object, host: HostInfo) -> list[Part]:
-    """Reads what ``parts_json`` wrote."""
+def _parts_of(found: object, host: HostInfo, asked: list[int]) -> list[Part]:
+    """Reads what ``parts_json`` wrote for some partitions: the last ones may be left for the next answer."""
     try:
-        return [_part_of(one) for one in cast("dict[str, list[dict[str, object]]]", found)["parts"]]
+        parts = [_part_of(one) for one in cast("dict[str, list[dict[str, object]]]", found)["parts"]]
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise ProblemError(
             "bad-peer",
             f"the instance at {_text(host)} answered what is no part of an answer; run the same release on all",
         ) from error
+    told = [part.source.partition for part in parts]
+    goes_on = any(part.rows for part in parts)  # after the last one, with the next answer
+    if told != asked[: len(told)] or (len(told) < len(asked) and not goes_on):
+        raise ProblemError(
+            "bad-peer",
+            f"the instance at {_text(host)} answered for partitions {told} when it was asked for {asked}, so rows "
+            "would be missing; run the same release on all",
+        )
+    return parts
 
 
 def _part_of(one: Mapping[str, object]) -> Part:

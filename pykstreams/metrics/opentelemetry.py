@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 from pykstreams._version import __version__
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.metrics import Metric, MetricName
-from pykstreams.metrics.sources import only_grows
+from pykstreams.metrics.sources import only_grows, value_of
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
@@ -73,11 +72,11 @@ class OpenTelemetryReporter:
                 found = list(self._metrics[kind].items())
             for name, metric in found:
                 attributes = dict(name.tags)
-                value = metric.metric_value()
+                value = value_of(metric)
                 if isinstance(value, str):
                     attributes[name.name] = value
                     value = 1.0
-                if not math.isnan(value):
+                if value is not None:
                     yield self._observation(value, attributes)
 
         return observe

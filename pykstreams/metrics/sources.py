@@ -45,14 +45,10 @@ class Sample(NamedTuple):
 
 
 def samples(source: HasMetrics) -> Iterator[Sample]:
-    """Yields all metrics that have a value; those that have nothing to tell yet (NaN), or raise, are left out."""
+    """Yields all metrics that have a value (``value_of``)."""
     for name, metric in source.metrics().items():
-        try:
-            value = metric.metric_value()
-        except Exception:  # gauges are the user's, too
-            if name not in _broken:
-                _broken.add(name)
-                log.exception("metric %s of %s cannot be read, and is left out; it is said once", name.name, name.group)
+        value = value_of(metric)
+        if value is None:
             continue
         labels, scope = _labels(name.tags)
         if scope is not None:
@@ -60,10 +56,22 @@ def samples(source: HasMetrics) -> Iterator[Sample]:
         if isinstance(value, str):
             labels[_underscored(name.name)] = value
             value = 1.0
-        if not math.isnan(value):
-            yield Sample(
-                exported_name(name.group, name.name), name.description, labels, float(value), only_grows(name.name)
-            )
+        yield Sample(exported_name(name.group, name.name), name.description, labels, value, only_grows(name.name))
+
+
+def value_of(metric: Metric) -> float | str | None:
+    """The value of a metric; ``None`` for one that has nothing to tell yet (NaN), raises, or gives no number."""
+    try:
+        value = metric.metric_value()
+        if isinstance(value, str):
+            return value
+        return None if math.isnan(value) else float(value)
+    except Exception:  # gauges are the user's, too
+        name = metric.name
+        if name not in _broken:
+            _broken.add(name)
+            log.exception("metric %s of %s cannot be read, and is left out; it is said once", name.name, name.group)
+        return None
 
 
 def only_grows(name: str) -> bool:

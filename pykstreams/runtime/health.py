@@ -11,7 +11,9 @@ from pykstreams.runtime.life_cycle import State
 
 @dataclass(frozen=True, slots=True)
 class TaskHealth:
-    """One task: whether its records are processed, and else how many changelog offsets it has to restore."""
+    """One task: whether its records are processed, and else how many changelog offsets it has to restore, if that is
+    known.
+    """
 
     running: bool
     remaining: int

@@ -347,11 +347,13 @@ class KafkaStreams:
         for worker in self._workers.workers:
             if (stuck_s := worker.stuck_s()) is not None:
                 stuck[worker.name] = round(stuck_s * 1000)
-            tasks.update(dict.fromkeys(worker.running_tasks, TaskHealth(True, 0)))
-            tasks.update({task_id: TaskHealth(False, left) for task_id, left in worker.remaining().items()})
+            remaining = worker.remaining()
+            for task, runs in worker.tasks().items():
+                tasks[task.id] = TaskHealth(runs, 0 if runs else remaining.get(task.id, 0))
         state = self.state
         alive = state not in (State.PENDING_ERROR, State.ERROR) and not stuck
-        return Health(alive, state is State.RUNNING and not stuck, state, tasks, stuck)
+        all_run = state is State.RUNNING and all(one.running for one in tasks.values())
+        return Health(alive, all_run and not stuck, state, tasks, stuck)
 
     def store(
         self,

@@ -30,6 +30,9 @@ _APART_S: Final = 0.01
 """How far messages with requests are apart at least; what comes in between goes with the next one. A worker that has no
 time left pays for each message by changes of threads and cold caches; requests that come together share the rest."""
 
+_MOST_UNREAD: Final = 1 << 20
+"""The bytes that may wait for a worker which does not read; those of thousands of requests."""
+
 _GONE: Final = "the worker behind this server has ended; ask another instance, or again when it was started anew"
 
 _SILENT: Final = (
@@ -38,10 +41,17 @@ _SILENT: Final = (
 )
 
 
+_FULL: Final = (
+    "the worker behind this server does not read its requests, and too many are waiting: its process is stopped, has "
+    "no time, or is in a function that lets no other thread run; ask again a little later, or another instance"
+)
+
+
 class Forwarding(asyncio.Protocol):
     """An ASGI application that asks the worker at the other end of a socket.
 
-    Requests that come together go together. Its event loop is that of the server.
+    Requests that come together go together. While too many bytes wait for the worker, it is asked for its health only,
+    once it reads again, and told nothing else. The event loop is that of the server.
     """
 
     def __init__(self, worker: socket.socket, options: HttpOptions) -> None:
@@ -57,6 +67,9 @@ class Forwarding(asyncio.Protocol):
         self._asked: dict[int, asyncio.Future[HttpAnswer]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._transport: asyncio.Transport | None = None
+        self._has_room = asyncio.Event()
+        """Set unless too much waits for the worker."""
+        self._has_room.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._guarded(scope, receive, send)
@@ -65,12 +78,19 @@ class Forwarding(asyncio.Protocol):
         """Nothing is left to be closed when the server has ended."""
 
     def tell(self, kind: str, content: object = None) -> None:
-        """Sends a message to the worker; may be called from any thread once the server has started."""
+        """Sends a message to the worker if there is room for it; any thread may call it once the server has started."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._write, frame(kind, content))
+            self._loop.call_soon_threadsafe(self._tell, frame(kind, content))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(_MOST_UNREAD)
+
+    def pause_writing(self) -> None:
+        self._has_room.clear()
+
+    def resume_writing(self) -> None:
+        self._has_room.set()
 
     def data_received(self, data: bytes) -> None:
         for message in self._messages.of(data):
@@ -84,6 +104,7 @@ class Forwarding(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        self._has_room.set()
         self.ended.set()
         for asked in self._asked.values():
             if not asked.done():
@@ -95,9 +116,12 @@ class Forwarding(asyncio.Protocol):
 
     async def _answer(self, request: HttpRequest) -> HttpAnswer:
         if request.place not in (LIVE, READY):
+            if not self._has_room.is_set():
+                raise ProblemError("overloaded", _FULL)
             return await self._ask(request)
         try:
             async with asyncio.timeout(self._health_s):  # a probe goes long before other questions are given up
+                await self._has_room.wait()
                 return await self._ask(request)
         except TimeoutError as error:
             raise ProblemError("unavailable", _SILENT.format(self._health_s)) from error
@@ -120,6 +144,10 @@ class Forwarding(asyncio.Protocol):
         unsent, self._unsent = self._unsent, []
         self._send_at = asyncio.get_running_loop().time() + _APART_S
         self._write(requests_frame(unsent))
+
+    def _tell(self, message: bytes) -> None:
+        if self._has_room.is_set():
+            self._write(message)
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None:

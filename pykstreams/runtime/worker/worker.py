@@ -184,7 +184,7 @@ class Worker:
         self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
         self._longest_turn_s = longest_turn_s
         self._turn_since: float | None = None
-        """When the turn under way began; ``None`` before the first one and after the last one."""
+        """When the turn under way began; ``None`` before the first one, and when it stops after the last one."""
         self._starts_over = StartsOver(config.retry_backoff_ms / 1000)
 
     @property
@@ -277,8 +277,8 @@ class Worker:
                 raise missing from error
             raise
         finally:
+            self._close()  # after a failure a part of the turn that failed: it may hang in functions of the user, too
             self._turn_since = None
-            self._close()
 
     def _missing_topic(self, error: BaseException) -> Exception | None:
         """Finds the topic that is gone, where brokers do not know one: reading does not notice that at once."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from pykstreams.core.errors import ClusterError
@@ -280,6 +282,46 @@ def test_an_instance_that_answers_other_parts_is_said_to_be_of_another_release(
     answer = one.client.get("/stores/prices/keys/key-1")
     assert (answer.status, answer.problem) == (502, "bad-peer")
     assert "run the same release on all" in answer.json["detail"]
+
+
+def part_of(partition: int, *keys: str) -> dict[str, Any]:
+    """The answer of one partition, as another instance writes it."""
+    source = {"partition": partition, "host": "two", "role": "active", "position": {}}
+    return {"from": source, "rows": [{"key": key} for key in keys], "marks": [*keys], "more": False}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [[], [part_of(1)], [part_of(3, "key-1")], [part_of(0, "key-1"), part_of(1)]],
+    ids=["none", "without-rows", "a-later-one", "one-of-another-instance"],
+)
+def test_an_instance_that_leaves_out_what_it_was_asked_for_ends_no_range(
+    make: Make, monkeypatch: pytest.MonkeyPatch, parts: list[dict[str, Any]]
+) -> None:
+    """A range without its last rows would be taken for the whole."""
+    one, two = make(({0, 2}, set()), ({1, 3}, set()))
+    monkeypatch.setattr(Peers, "ask", lambda *_: {"parts": parts})
+
+    answer = one.client.get("/stores/prices/range")
+    assert (answer.status, answer.problem) == (502, "bad-peer")
+    told = f"the instance at 127.0.0.1:{two.host.port} answered for partitions"
+    assert answer.json["detail"].startswith(told)
+    assert "run the same release on all" in answer.json["detail"]
+
+
+def test_a_range_is_a_problem_and_no_end_where_an_instance_of_another_release_does_not_know_the_cursor(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = make(({0, 2}, set()), ({1, 3}, set()))
+    page = one.client.get("/stores/prices/range?limit=1").json
+    ask, other = Peers.ask, base64.urlsafe_b64encode(orjson.dumps({"at": "key-1"})).decode().rstrip("=")
+    monkeypatch.setattr(Peers, "ask", lambda peers, host, target: ask(peers, host, target.replace(page["next"], other)))
+
+    answer = one.client.get(f"/stores/prices/range?cursor={page['next']}")
+    assert (answer.status, answer.problem) == (400, "bad-request")
+    assert answer.json["host"] == f"127.0.0.1:{two.host.port}"
+    assert "is no cursor of this release" in answer.json["detail"]
+    assert "or begin again without it" in answer.json["detail"]
 
 
 def identified(folder: Path, believes: str = "tests") -> dict[str, Any]:

@@ -59,6 +59,21 @@ def test_a_text_is_an_attribute() -> None:
     assert (point.value, dict(point.attributes or {})) == (1, {"state": "RUNNING"})
 
 
+def test_a_metric_that_raises_is_left_out_and_others_of_its_name_are_observed(caplog: pytest.LogCaptureFixture) -> None:
+    reader, metrics = InMemoryMetricReader(), StreamsMetrics()
+    metrics.add_reporter(OpenTelemetryReporter(MeterProvider([reader])))
+
+    def broken() -> float:
+        raise OSError("no disk")
+
+    metrics.gauge("free-bytes", "disk-metrics", broken, disk="a")
+    metrics.gauge("free-bytes", "disk-metrics", lambda: 5.0, disk="b")
+
+    (point,) = observed(reader)["kafka.streams.disk.free-bytes"].data_points
+    assert (point.value, dict(point.attributes or {})) == (5, {"disk": "b"})
+    assert "metric free-bytes of disk-metrics cannot be read, and is left out" in caplog.text
+
+
 def test_without_the_api_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.metrics", None)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -10,7 +12,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
 from pykstreams.core.errors import StreamsError
-from pykstreams.metrics import PrometheusCollector, StreamsMetrics, prometheus_text
+from pykstreams.metrics import PrometheusCollector, StreamsMetrics, prometheus_text, sources
 from pykstreams.metrics.sources import HasMetrics
 from tests.unit.runtime.metrics.measured import SOURCE, START, counting, driver, texts
 
@@ -92,11 +94,20 @@ def test_a_number_that_may_fall_is_no_counter() -> None:
         assert families(on)["kafka_streams_task_cache_size_bytes_total"].type == "gauge"
 
 
-def test_a_gauge_that_raises_is_left_out_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    metrics = StreamsMetrics()
+def no_disk() -> float:
+    raise OSError("no disk")
 
-    def broken() -> float:
-        raise OSError("no disk")
+
+def no_number() -> Any:
+    return None
+
+
+@pytest.mark.parametrize("broken", [no_disk, no_number])
+def test_a_gauge_that_raises_or_gives_no_number_is_left_out_and_logged_once(
+    broken: Callable[[], float], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "_broken", set())
+    metrics = StreamsMetrics()
 
     metrics.gauge("broken", "group", broken)
     metrics.gauge("sound", "group", lambda: 5.0)

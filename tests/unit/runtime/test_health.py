@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from pykstreams import Consumed, KafkaStreams, Serdes, StreamsBuilder
+from pykstreams.core.errors import StreamsError
 from pykstreams.runtime.health import Health, TaskHealth
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.membership.membership import Assignment, Lost
+from pykstreams.runtime.worker.state_updater import Failed
 from pykstreams.runtime.worker_threads import WorkerThreads
-from tests.unit.runtime.worker.worker_bench import ONE, WorkerBench
+from tests.unit.runtime.worker.worker_bench import ONE, WorkerBench, run
 
 TEXT = Serdes.string()
 
@@ -69,3 +71,46 @@ def test_health_names_a_worker_that_hangs_for_longer_than_its_group_waits_until_
         Health(False, False, State.RUNNING, tasks, {"worker": 301_000}),
         Health(True, True, State.RUNNING, tasks),
     ]
+
+
+def test_a_worker_that_hangs_while_it_closes_after_a_failure_is_stuck(
+    bench: WorkerBench, streams: KafkaStreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tasks are closed with it, and a processor that is closed may wait for something, too."""
+    found: list[Health] = []
+
+    def hang() -> None:
+        bench.clock.advance(301)
+        found.append(streams.health())
+
+    monkeypatch.setattr(bench.updater, "stop", hang)
+    with pytest.raises(StreamsError, match="disk full"):
+        run(bench, lambda: bench.updater.pending.append(Failed(StreamsError("disk full"))))
+
+    assert [(one.alive, one.ready, one.stuck) for one in found] == [(False, False, {"worker": 301_000})]
+    assert bench.worker.stuck_s() is None
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_an_application_is_not_ready_while_a_task_is_restored_whatever_its_state(
+    bench: WorkerBench, streams: KafkaStreams, is_paused: bool
+) -> None:
+    """While it is paused it runs all the same, since nothing may be restored, and nobody waits for that."""
+    bench.updater.hold = True
+    if is_paused:
+        bench.pause.is_set = True
+    bench.assign(ONE)
+    bench.worker.step()
+
+    assert bench.worker.all_running is is_paused
+    assert streams.health() == Health(True, False, State.RUNNING, {ONE: TaskHealth(False, 0)})
+
+
+def test_a_task_that_is_restored_says_how_far_it_has_to_go(
+    bench: WorkerBench, streams: KafkaStreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.updater.hold = True
+    monkeypatch.setattr(bench.updater, "remaining", lambda: {ONE: 7})
+    bench.assign(ONE)
+
+    assert streams.health().tasks == {ONE: TaskHealth(False, 7)}
