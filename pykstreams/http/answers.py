@@ -219,15 +219,15 @@ class Answers:
     async def _told(self, given: Given) -> HttpAnswer:
         if self._metrics is None:
             raise ProblemError("not-found", "no metrics were given to this server")
-        body, content_type = await self._routing.readers.run(self._metrics)
+        body, content_type = await self._routing.tellers.run(self._metrics)
         return HttpAnswer(200, {"content-type": content_type}, body)
 
     async def _instances(self, given: Given) -> HttpAnswer:
-        found = await self._routing.readers.run(self._streams.metadata_for_all_streams_clients)
+        found = await self._routing.tellers.run(self._streams.metadata_for_all_streams_clients)
         return json_answer({"instances": [_instance(one) for one in found]})
 
     async def _stores(self, given: Given) -> HttpAnswer:
-        found = await self._routing.readers.run(self._streams.local_queries.descriptions)
+        found = await self._routing.tellers.run(self._streams.local_queries.descriptions)
         return json_answer({"stores": [_told_of(one) for one in found.values()]})
 
     async def _store(self, given: Given) -> HttpAnswer:
@@ -248,7 +248,7 @@ class Answers:
                 ],
             }
 
-        return json_answer(await self._routing.readers.run(look))
+        return json_answer(await self._routing.tellers.run(look))
 
     def _store_of(self, given: Given) -> StoreDescription:
         name = given.need("store")

@@ -27,7 +27,7 @@ class HttpOptions:
     :param default_rows, max_rows: rows of an answer, when the request does not say, and at most.
     :param max_answer_bytes: of the rows of an answer, which ends before a row that would pass it, and goes on at its
         cursor.
-    :param readers: threads that read stores, so many at the same time.
+    :param readers: threads that read stores, so many at the same time; as many tell of the application itself.
     :param waiting: reads that may wait for such a thread; more are refused with 503.
     :param timeout_ms: how long an answer may take.
     :param health_timeout_ms: how long a worker may take to say how it is, where a process of its own serves it.

@@ -99,6 +99,8 @@ class Routing:
         self._peers = Peers(options)
         self.readers = Pool("readers", options.readers, options.waiting)
         """Reads stores."""
+        self.tellers = Pool("tellers", options.readers, options.waiting)
+        """Tells of the application itself; apart from the readers, which a worker that hangs keeps waiting."""
         self.callers = Pool("callers", 4 * options.readers, options.waiting)
         """Calls other instances; apart from the readers, so that two instances never wait for each other."""
 
@@ -236,6 +238,7 @@ class Routing:
     def close(self) -> None:
         """Lets no more questions in."""
         self.readers.close()
+        self.tellers.close()
         self.callers.close()
         self._peers.close()
 

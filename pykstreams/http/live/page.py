@@ -62,17 +62,17 @@ class LivePage:
 
     async def _drawn(self, given: Given) -> HttpAnswer:
         if self._drawing is None:
-            self._drawing = (await self._routing.readers.run(self._draw)).encode()
+            self._drawing = (await self._routing.tellers.run(self._draw)).encode()
         return HttpAnswer(200, _HEADERS | {"content-type": "image/svg+xml"}, self._drawing)
 
     def _draw(self) -> str:
         return self._streams.describe().to_svg()
 
     async def _live(self, given: Given) -> HttpAnswer:
-        own = await self._routing.readers.run(self._facts.gather)
+        own = await self._routing.tellers.run(self._facts.gather)
         if given.text("instances") != "all":
             return json_answer(own)
-        others = await self._routing.readers.run(self._others)
+        others = await self._routing.tellers.run(self._others)
         told = await asyncio.gather(*(self._ask(host, given.path) for host in others))
         return json_answer({"asked": own["instance"], "instances": [own, *told]})
 

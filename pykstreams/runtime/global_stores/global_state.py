@@ -321,7 +321,7 @@ class GlobalState:
         if errors:
             raise errors[0]
 
-    def explained(self, error: Exception) -> StreamsError:
+    def explained(self, error: BaseException) -> StreamsError:
         """Returns the error for an exception of a processor that no handler was asked about."""
         if isinstance(error, StreamsError):
             return error

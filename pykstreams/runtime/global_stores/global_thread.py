@@ -189,14 +189,14 @@ class GlobalThread:
             self._ready.set()
             while not self._stopping.is_set():
                 self._turn(reader)
-        except Exception as error:
+        except BaseException as error:  # foreign extensions raise what is no Exception, and so does sys.exit
             self._fail(error)
         finally:
             self._ready.set()
             self._stopping.wait()
             self._close(reader)
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: BaseException) -> None:
         failure = self._state.explained(error)
         if failure is not error:
             failure.__cause__ = error

@@ -24,6 +24,7 @@ from pykstreams.core.errors import (
     DiskFullError,
     MissingInternalTopicsError,
     StoreEngineError,
+    StreamsError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
@@ -224,8 +225,8 @@ class StateUpdater:
                 stack.callback(self._close_restoring)
                 while self.turn(self._restorer, self._patience()):
                     continue
-            except Exception as error:
-                self._reports.put(None, Failed(error))
+            except BaseException as error:  # foreign extensions raise what is no Exception, and so does sys.exit
+                self._reports.put(None, Failed(_ending(error)))
                 self._only_close()
 
     def _close_restoring(self) -> None:
@@ -444,3 +445,12 @@ class StateUpdater:
                     self._folders.set_aside(task.id, leaves)
         finally:
             self._folders.unlock(task.id)
+
+
+def _ending(error: BaseException) -> Exception:
+    """The error that a worker ends with, whose thread of state was ended by another one."""
+    if isinstance(error, Exception):
+        return error
+    ending = StreamsError(f"the thread of state was ended by {error!r}; the worker cannot go on without it")
+    ending.__cause__ = error
+    return ending

@@ -413,3 +413,22 @@ def test_a_read_that_waits_when_the_application_is_closed_is_refused(application
         worker.join()
     assert answered.status == 200
     assert (refused.status, refused.problem) == (503, "unavailable")
+
+
+@pytest.mark.parametrize(
+    "path", ["/metrics", "/live.json", "/live/topology.svg", "/instances", "/stores", "/stores/prices"]
+)
+def test_what_tells_of_the_application_waits_for_no_store(application: Application, path: str) -> None:
+    """It is asked for when a worker hangs, to find out why."""
+    served = app(Streams(application), options=HttpOptions(readers=1), metrics=lambda: (b"up 1\n", "text/plain"))
+    client = Client(served)
+
+    async def ask() -> tuple[Answered, Answered]:
+        with application.by_partition[0].gate:
+            hanging = asyncio.create_task(client.ask("/stores/prices/range", {}))
+            await asyncio.sleep(0)
+            told = await client.ask(path, {})
+        return told, await hanging
+
+    told, rows = asyncio.run(ask())
+    assert (told.status, rows.status) == (200, 200)

@@ -15,6 +15,7 @@ from pykstreams.core.handlers import StreamThreadExceptionResponse
 from pykstreams.core.record import Record
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
+from pykstreams.runtime.health import Health
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from pykstreams.state import Stores
@@ -136,6 +137,22 @@ def test_handler_of_a_failed_global_store_may_close_the_application(
 
     assert streams.wait(60_000).has_completed_shutdown
     assert "feed-0 offset 0" in str(streams.error)
+
+
+def test_application_is_alive_and_not_ready_until_its_global_stores_are_read(
+    make: Callable[..., KafkaStreams], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streams, found, read = make(), list[Health](), GlobalThread._restore_to_ends
+
+    def note(keeper: GlobalThread, reader: Any) -> None:
+        found.append(streams.health())
+        read(keeper, reader)
+
+    monkeypatch.setattr(GlobalThread, "_restore_to_ends", note)
+    streams.start()
+    found.append(streams.health())
+
+    assert found == [Health(True, False, State.REBALANCING, {}), Health(True, True, State.RUNNING, {})]
 
 
 def test_closing_while_global_stores_are_read_gives_up_reading(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pykstreams.core.errors import (
     StreamsError,
 )
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.record import Record
 from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
 from pykstreams.runtime.global_stores import global_thread
 from pykstreams.runtime.restore.restore import StateRestoreListener
@@ -260,6 +262,35 @@ def test_processor_that_fails_later_is_told_once_and_the_stores_stay_open(
     assert bench.rows("caps") == {"a": "X"}
     bench.thread.stop()
     assert topics.closed
+
+
+class Exits(PutUpper):
+    """Ends the thread at ``exit`` by what is no ``Exception``, as foreign extensions do, too."""
+
+    def process(self, record: Record[str, str]) -> None:
+        if record.value == "exit":
+            sys.exit("enough")
+        super().process(record)
+
+
+def test_processor_that_ends_the_thread_on_what_was_there_is_an_error_of_start(
+    topics: FakeGlobalTopics, make: Callable[..., Bench]
+) -> None:
+    """Else tasks would join with stores that were not read."""
+    topics.add("feed", "a", "exit")
+    bench = make(user_store(Exits))
+
+    with pytest.raises(StreamsError, match=r"raised SystemExit\('enough'\); .* at record feed-0 offset 0; correct it"):
+        bench.thread.start()
+
+
+def test_processor_that_ends_the_thread_later_is_told(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
+    bench = make(user_store(Exits))
+    bench.thread.start()
+    topics.add("feed", "a", "exit")
+
+    assert bench.failed.wait(PATIENCE_S)
+    assert isinstance(bench.failures[0].__cause__, SystemExit)
 
 
 def test_record_that_failed_is_read_again_after_a_restart(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
@@ -439,6 +440,22 @@ def test_store_that_cannot_be_opened_ends_the_worker(start: Callable[..., StateU
 
     assert isinstance(failed, Failed)
     assert "cannot be opened" in str(failed.error)
+
+
+def test_what_is_no_exception_and_ends_the_thread_ends_the_worker(start: Callable[..., StateUpdater]) -> None:
+    """Foreign extensions raise such, for instance; else a worker would wait for its tasks, alive and for good."""
+
+    class Exiting(FakeTask):
+        def open_stores(self, kept: OpenStores | None = None) -> dict[TopicPartition, Any]:
+            sys.exit("enough")
+
+    updater = start()
+    updater.open(Exiting(TASK, [], {}), {})
+
+    (failed,) = reports(updater)
+
+    assert isinstance(failed, Failed)
+    assert "the thread of state was ended by SystemExit('enough')" in str(failed.error)
 
 
 def test_running_task_is_closed_also_after_the_thread_has_failed(start: Callable[..., StateUpdater]) -> None:
