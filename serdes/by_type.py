@@ -18,6 +18,7 @@ from enum import Enum
 from typing import Protocol, TypeAlias, TypeGuard, TypeVar, cast, runtime_checkable
 from uuid import UUID
 
+from pykstreams.core.windows import Windowed
 from pykstreams.serdes.base import AnySerde, CompiledSerde, Serde, describe, resolve_serde
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.composed_keys import PrefixChecked
@@ -31,7 +32,10 @@ from pykstreams.serdes.primitives import (
     BooleanSerde,
     BytesSerde,
     DoubleSerde,
+    FloatSerde,
+    IntegerSerde,
     LongSerde,
+    ShortSerde,
     StringSerde,
     UUIDSerde,
     VoidSerde,
@@ -61,6 +65,17 @@ _SIMPLE: Mapping[object, Callable[[], AnySerde]] = {
     UUID: UUIDSerde,
     types.NoneType: VoidSerde,
 }
+_READ: Mapping[type[object], type[object]] = {
+    StringSerde: str,
+    BytesSerde: bytes,
+    **dict.fromkeys((ShortSerde, IntegerSerde, LongSerde), int),
+    **dict.fromkeys((FloatSerde, DoubleSerde), float),
+    BooleanSerde: bool,
+    UUIDSerde: UUID,
+    CombinedKeySerde: CombinedKey,
+    ListSerde: list,
+}
+"""What serdes of this project read that were given as serdes."""
 _WINDOWED = (
     TimeWindowedSerde,
     TimeWindowedSerializer,
@@ -127,6 +142,24 @@ class TypeSerdes:
         if isinstance(serde, CombinedKeySerde):
             return self.is_made_of_types(serde.prefix) and self.is_made_of_types(serde.suffix)
         return id(serde) in self._known
+
+    def type_of(self, serde: object) -> object:
+        """Returns the type of what a serde reads and writes; ``object`` where that is not known.
+
+        >>> types = TypeSerdes()
+        >>> types.type_of(types.serde(dict[str, int])), types.type_of(IntegerSerde()), types.type_of(JsonSerde())
+        (dict[str, int], <class 'int'>, <class 'object'>)
+        """
+        if isinstance(serde, _WINDOWED):
+            return Windowed
+        if isinstance(serde, ToldTopic | PrefixChecked | OptionalSerde):
+            return self.type_of(serde.inner)
+        known = self._known.get(id(serde))
+        if known is not None:
+            return known[1]
+        if type(serde) in (JsonSerde, JsonKeySerde, TextSerde):
+            return cast("JsonSerde[object]", serde).type_ or object
+        return _READ.get(type(serde), object)
 
     def name_of(self, serde: object) -> str:
         """Returns what a serde, a serializer or a deserializer stands for: the type, else how it is made.

@@ -3,17 +3,19 @@
 ``@calls(mapper="key?, value")`` stands above a method whose ``mapper`` is called with the value, or with key and value
 where the method's ``with_key`` (or ``extractor_with_key``) is true. ``"await value"`` is for a step that awaits what
 the function gives, ``""`` for a function that is called without arguments. A function that may be left away, and was,
-is not checked.
+is not checked. Types of parameters that cannot be those of the arguments are noted in the graph of the ``self`` of the
+method, which must be a ``Face``.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar, cast
 
 from pykstreams.core.user_code.calls import Call
+from pykstreams.dsl.argument_types import Face, argument_types, note_contradiction
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -39,11 +41,18 @@ def calls(**functions: str) -> Callable[[F], F]:
                 if parameter in given and not (function is None and signature.parameters[parameter].default is None):
                     keyed = call.with_key is not None and given.get(call.with_key) is True
                     call.check(method.__qualname__, parameter, function, keyed=keyed)
+                    _compare_types(method.__qualname__, call.called_with(keyed=keyed), function, given)
             return method(*args, **options)
 
         return cast("F", step)
 
     return checked
+
+
+def _compare_types(step: str, arguments: tuple[str, ...], function: object, given: Mapping[str, object]) -> None:
+    handed = cast("Face", given["grouped"] if isinstance(given.get("grouped"), Face) else given["self"])._handed
+    called = cast("Callable[..., object]", function)
+    note_contradiction(handed.graph, step, called, arguments, argument_types(handed, called, given))
 
 
 def _by_name(signature: inspect.Signature, given: tuple[object, ...]) -> str:
