@@ -49,6 +49,7 @@ class CountWindowedKStream(Generic[K, V]):
     def _handed(self) -> Handed:
         return self._records.handed
 
+    @calls()
     def count(
         self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
     ) -> KStream[K, int]:

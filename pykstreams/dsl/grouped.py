@@ -59,6 +59,7 @@ class KGroupedStream(Chained, Generic[K, V]):
     def _handed(self) -> Handed:
         return self._records.handed
 
+    @calls()
     def count(
         self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
     ) -> KTable[K, int]:

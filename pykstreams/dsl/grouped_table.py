@@ -50,6 +50,7 @@ class KGroupedTable(Chained, Generic[K, V]):
     def _handed(self) -> Handed:
         return handed_by(self._place)
 
+    @calls()
     def count(
         self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
     ) -> KTable[K, int]:

@@ -338,6 +338,7 @@ class KStream(Chained, Generic[K, V]):
         keys, values = merged(mine.key_serde, theirs.key_serde), merged(mine.value_serde, theirs.value_serde)
         return KStream(Place(mine.graph, node, node.name, keys, values, mine.sources | theirs.sources, rekeyed))
 
+    @calls()
     def repartition(self, repartitioned: Repartitioned[K, V] | None = None) -> KStream[K, V]:
         """Sends the records through a topic of the application's own, partitioned by their key.
 
@@ -359,6 +360,7 @@ class KStream(Chained, Generic[K, V]):
         keys = options.key_serde or place.key_serde
         return KStream(Place(place.graph, node, node.name, keys, values, frozenset({node.name})))
 
+    @calls()
     def to(self, topic: str | TopicNameExtractor[K, V], produced: Produced[K, V] | None = None) -> None:
         """Writes the records to a topic, or to the one that ``topic(key, value, record context)`` names.
 
@@ -390,6 +392,7 @@ class KStream(Chained, Generic[K, V]):
         """
         add_sql_sink(self._place, sink, self._place.graph.namer.named(name, "KSTREAM-SQLSINK-"))
 
+    @calls()
     def to_table(
         self,
         *,
@@ -428,6 +431,7 @@ class KStream(Chained, Generic[K, V]):
         table = Table(Place(place.graph, node, node_name, keys, values, sources), logic, store)
         return KTable(table)
 
+    @calls()
     def group_by_key(self, grouped: Grouped[K, V] | None = None) -> KGroupedStream[K, V]:
         """Groups the records by their key; repartitions if the key may have changed."""
         options = expected("grouped", grouped, Grouped) or Grouped(

@@ -70,6 +70,7 @@ class SessionWindowedKStream(Generic[K, V]):
         self._emit_strategy = strategy
         return self
 
+    @calls()
     def count(
         self,
         *,

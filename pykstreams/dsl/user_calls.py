@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar, cast
 
@@ -35,7 +36,8 @@ def calls(**functions: str) -> Callable[[F], F]:
             try:
                 given = signature.bind(*args, **options).arguments
             except TypeError as error:
-                raise TypeError(f"{method.__qualname__}(): {error}{_by_name(signature, args)}") from None
+                cure = _by_name(signature, args) or _in_an_option(method, signature, options)
+                raise TypeError(f"{method.__qualname__}(): {error}{cure}") from None
             for parameter, call in wanted.items():
                 function = given.get(parameter)
                 if parameter in given and not (function is None and signature.parameters[parameter].default is None):
@@ -63,6 +65,17 @@ def _by_name(signature: inspect.Signature, given: tuple[object, ...]) -> str:
     names = ", ".join(f"{one.name}=" for one in parameters if one.kind is one.KEYWORD_ONLY)
     kind = type(given[-1]).__name__
     return f"; the last one is a {kind}: give it by name, as one of {names}"
+
+
+def _in_an_option(method: Callable[..., object], signature: inspect.Signature, given: Mapping[str, object]) -> str:
+    """Tells where to give what is no option of the step, but of one of its option objects."""
+    unknown = next((name for name in given if name not in signature.parameters), None)
+    names: Mapping[str, object] = getattr(method, "__globals__", {})
+    for parameter in signature.parameters.values():
+        for word in re.findall(r"\w+", str(parameter.annotation)):
+            if unknown in getattr(names.get(word), "__dataclass_fields__", ()):
+                return f"; give it as {parameter.name}={word}({unknown}=...)"
+    return ""
 
 
 def check_function(step: str, parameter: str, function: object, how: str) -> None:

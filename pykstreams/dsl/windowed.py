@@ -81,6 +81,7 @@ class TimeWindowedKStream(Generic[K, V]):
         self._emit_strategy = strategy
         return self
 
+    @calls()
     def count(
         self,
         *,
