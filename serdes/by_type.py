@@ -192,6 +192,8 @@ class TypeSerdes:
             there = tuple(one for one in arguments if one is not types.NoneType)
             if len(there) == 1:
                 return self.serde(there[0], is_key=is_key)
+        if origin is Windowed or type_ is Windowed:
+            raise TypeError(_lacking_windows(type_, arguments))
         if origin is CombinedKey:
             return CombinedKeySerde(*(self.serde(one, is_key=True) for one in arguments))
         if (simple := _SIMPLE.get(type_)) is not None:
@@ -240,6 +242,15 @@ def _json(type_: object, is_key: bool) -> AnySerde:
     return JsonKeySerde(json_type) if is_key else JsonSerde(json_type)
 
 
+def _lacking_windows(type_: object, of_keys: tuple[object, ...]) -> str:
+    inner = f"Serdes.for_type({type_name(of_keys[0])})" if of_keys else "serde of the keys"
+    return (
+        f"there is no serde for {type_name(type_)}, since a type does not tell how long its windows are; leave it out "
+        f"where a table in windows is written, whose keys have theirs, or give WindowedSerdes.time_windowed({inner}, "
+        f"size), with the size of the windows, or WindowedSerdes.session_windowed({inner})"
+    )
+
+
 def type_name(type_: object) -> str:
     """Returns a type as it is written, without the modules that it is from."""
     if isinstance(type_, type | TypeVar | typing.NewType) and not typing.get_args(type_):
@@ -262,9 +273,6 @@ def _is_json(type_: object) -> bool:
 
 
 def _why(type_: object) -> str:
-    name = getattr(typing.get_origin(type_), "__name__", "")
-    if name == "Windowed":
-        return ", since a type does not tell how long its windows are (WindowedSerdes has serdes)"
     if type_ in ANYTHING or isinstance(type_, TypeVar):
         return ", which may be anything"
     if hasattr(type_, "DESCRIPTOR"):
