@@ -18,6 +18,7 @@ from enum import Enum
 from typing import Protocol, TypeAlias, TypeGuard, TypeVar, cast, runtime_checkable
 from uuid import UUID
 
+from pykstreams.core.windows import Windowed
 from pykstreams.serdes.base import AnySerde, CompiledSerde, Serde, describe, resolve_serde
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.composed_keys import PrefixChecked
@@ -31,7 +32,10 @@ from pykstreams.serdes.primitives import (
     BooleanSerde,
     BytesSerde,
     DoubleSerde,
+    FloatSerde,
+    IntegerSerde,
     LongSerde,
+    ShortSerde,
     StringSerde,
     UUIDSerde,
     VoidSerde,
@@ -61,6 +65,17 @@ _SIMPLE: Mapping[object, Callable[[], AnySerde]] = {
     UUID: UUIDSerde,
     types.NoneType: VoidSerde,
 }
+_READ: Mapping[type[object], type[object]] = {
+    StringSerde: str,
+    BytesSerde: bytes,
+    **dict.fromkeys((ShortSerde, IntegerSerde, LongSerde), int),
+    **dict.fromkeys((FloatSerde, DoubleSerde), float),
+    BooleanSerde: bool,
+    UUIDSerde: UUID,
+    CombinedKeySerde: CombinedKey,
+    ListSerde: list,
+}
+"""What serdes of this project read that were given as serdes."""
 _WINDOWED = (
     TimeWindowedSerde,
     TimeWindowedSerializer,
@@ -128,6 +143,24 @@ class TypeSerdes:
             return self.is_made_of_types(serde.prefix) and self.is_made_of_types(serde.suffix)
         return id(serde) in self._known
 
+    def type_of(self, serde: object) -> object:
+        """Returns the type of what a serde reads and writes; ``object`` where that is not known.
+
+        >>> types = TypeSerdes()
+        >>> types.type_of(types.serde(dict[str, int])), types.type_of(IntegerSerde()), types.type_of(JsonSerde())
+        (dict[str, int], <class 'int'>, <class 'object'>)
+        """
+        if isinstance(serde, _WINDOWED):
+            return Windowed
+        if isinstance(serde, ToldTopic | PrefixChecked | OptionalSerde):
+            return self.type_of(serde.inner)
+        known = self._known.get(id(serde))
+        if known is not None:
+            return known[1]
+        if type(serde) in (JsonSerde, JsonKeySerde, TextSerde):
+            return cast("JsonSerde[object]", serde).type_ or object
+        return _READ.get(type(serde), object)
+
     def name_of(self, serde: object) -> str:
         """Returns what a serde, a serializer or a deserializer stands for: the type, else how it is made.
 
@@ -159,6 +192,8 @@ class TypeSerdes:
             there = tuple(one for one in arguments if one is not types.NoneType)
             if len(there) == 1:
                 return self.serde(there[0], is_key=is_key)
+        if origin is Windowed or type_ is Windowed:
+            raise TypeError(_lacking_windows(type_, arguments))
         if origin is CombinedKey:
             return CombinedKeySerde(*(self.serde(one, is_key=True) for one in arguments))
         if (simple := _SIMPLE.get(type_)) is not None:
@@ -207,6 +242,15 @@ def _json(type_: object, is_key: bool) -> AnySerde:
     return JsonKeySerde(json_type) if is_key else JsonSerde(json_type)
 
 
+def _lacking_windows(type_: object, of_keys: tuple[object, ...]) -> str:
+    inner = f"Serdes.for_type({type_name(of_keys[0])})" if of_keys else "serde of the keys"
+    return (
+        f"there is no serde for {type_name(type_)}, since a type does not tell how long its windows are; leave it out "
+        f"where a table in windows is written, whose keys have theirs, or give WindowedSerdes.time_windowed({inner}, "
+        f"size), with the size of the windows, or WindowedSerdes.session_windowed({inner})"
+    )
+
+
 def type_name(type_: object) -> str:
     """Returns a type as it is written, without the modules that it is from."""
     if isinstance(type_, type | TypeVar | typing.NewType) and not typing.get_args(type_):
@@ -229,9 +273,6 @@ def _is_json(type_: object) -> bool:
 
 
 def _why(type_: object) -> str:
-    name = getattr(typing.get_origin(type_), "__name__", "")
-    if name == "Windowed":
-        return ", since a type does not tell how long its windows are (WindowedSerdes has serdes)"
     if type_ in ANYTHING or isinstance(type_, TypeVar):
         return ", which may be anything"
     if hasattr(type_, "DESCRIPTOR"):

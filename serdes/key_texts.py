@@ -12,11 +12,13 @@ import base64
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import UnionType
+from typing import Final
 from uuid import UUID
 
 import orjson
 
 from pykstreams.core.errors import SerializationError
+from pykstreams.core.shown_values import cut
 from pykstreams.core.types import duration_ms
 from pykstreams.core.windows import Window, Windowed
 from pykstreams.serdes.avro import AvroSerde
@@ -48,6 +50,8 @@ HOW = (
     "queries show it"
 )
 """How keys are written, for messages."""
+_REASON_CHARACTERS: Final = 400
+"""How much is told of what a serde says of a key, in whose words the key may be."""
 
 
 def key_of_text(serde: AnySerde, topic: str, text: str, *, store: str) -> object:
@@ -77,7 +81,8 @@ def key_reader(serde: AnySerde, topic: str, *, store: str) -> Callable[[str], ob
             except (ValueError, KeyError, TypeError, ArithmeticError, SerializationError) as error:
                 refused = refused or error
         raise ValueError(
-            f"{text!r} is no key of store {store!r}, whose key serde is {serde!r}: {refused}; {HOW}"
+            f"{cut(repr(text))} is no key of store {store!r}, whose key serde is {serde!r}: "
+            f"{cut(str(refused), _REASON_CHARACTERS)}; {HOW}"
         ) from refused
 
     return key_of
@@ -212,22 +217,22 @@ def _boolean(value: object) -> bool:
 def _text(value: object) -> str:
     if isinstance(value, str):
         return value
-    raise ValueError(f"expected a text, got {value!r}")
+    raise ValueError(f"expected a text, got {cut(repr(value))}")
 
 
 def _number(value: object, kind: type | UnionType) -> int | float | str:
     if isinstance(value, str | int | float) and isinstance(value, str | kind) and not isinstance(value, bool):
         return value
-    raise ValueError(f"expected a number, got {value!r}")
+    raise ValueError(f"expected a number, got {cut(repr(value))}")
 
 
 def _object(value: object) -> dict[str, object]:
     if isinstance(value, dict):
         return value
-    raise ValueError(f"expected an object of JSON, got {value!r}")
+    raise ValueError(f"expected an object of JSON, got {cut(repr(value))}")
 
 
 def _list(value: object) -> list[object]:
     if isinstance(value, list):
         return value
-    raise ValueError(f"expected a list, got {value!r}")
+    raise ValueError(f"expected a list, got {cut(repr(value))}")

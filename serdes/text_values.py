@@ -42,6 +42,11 @@ class TextSerde(CompiledSerde[T], Generic[T]):
     def __repr__(self) -> str:
         return f"TextSerde({self._type.__name__}{', is_key=True' if self._is_key else ''})"
 
+    @property
+    def type_(self) -> type[T]:
+        """The type of the values."""
+        return self._type
+
     def writes_as(self, other: object) -> bool:
         return type(other) is TextSerde and (other._type, other._is_key) == (self._type, self._is_key)
 

@@ -223,6 +223,7 @@ class TimeWindowedSerde(Generic[T]):
     changelog: bool = False
 
     def __post_init__(self) -> None:
+        _refuse_type(self.inner)
         TimeWindowedDeserializer(self.inner.deserializer, self.window_size)
 
     @property
@@ -246,6 +247,9 @@ class SessionWindowedSerde(Generic[T]):
 
     inner: Serde[T]
 
+    def __post_init__(self) -> None:
+        _refuse_type(self.inner)
+
     @property
     def serializer(self) -> SessionWindowedSerializer[T]:
         return SessionWindowedSerializer(self.inner.serializer)
@@ -253,6 +257,12 @@ class SessionWindowedSerde(Generic[T]):
     @property
     def deserializer(self) -> SessionWindowedDeserializer[T]:
         return SessionWindowedDeserializer(self.inner.deserializer)
+
+
+def _refuse_type(inner: object) -> None:
+    """Raises ``TypeError`` for a type in place of the serde that it stands for elsewhere."""
+    if isinstance(inner, type) and not hasattr(inner, "deserializer"):
+        raise TypeError(f"inner is {inner!r}; expected a serde: Serdes.for_type({inner.__name__})")
 
 
 class WindowedSerdes:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
     from pykstreams.runtime.checks.finding import Finding
     from pykstreams.topology.plan import TopologyPlan
+    from pykstreams.topology.topology import Topology
 
 
 @click.command(epilog=SETTINGS_HELP)
@@ -39,8 +40,8 @@ def check(
     state_dir: str | None,
     form: str,
 ) -> None:
-    """Find what is wrong before the start: topics, partition counts, serdes, subjects, rights, brokers, clock, keys,
-    disk.
+    """Find what is wrong before the start: topics, partition counts, serdes, annotations, subjects, rights, brokers,
+    clock, keys, disk.
 
     Nothing is changed. Without brokers only the script and this machine are checked. The exit code is 2
     when there are errors, and 0 when there are warnings only.
@@ -58,7 +59,8 @@ def check(
     options = {"application.id": application_id, "bootstrap.servers": bootstrap_servers, "state.dir": state_dir}
     config = combined_config(script, config_file=config_file, pairs=pairs, options=options, resolves=True)
     need_application_id(config)
-    found = findings(script.build(config).plan(config), config)
+    built = script.build(config)
+    found = [*annotation_findings(built), *findings(built.plan(config), config)]
     errors = sum(one.severity is Severity.ERROR for one in found)
     if form == "json":
         click.echo(json.dumps([one.as_dict() for one in found], indent=2))
@@ -67,6 +69,18 @@ def check(
             click.echo(str(one))
         click.echo(f"errors: {errors}, warnings: {len(found) - errors}")
     click.get_current_context().exit(ExitCode.USAGE if errors else ExitCode.STOPPED)
+
+
+def annotation_findings(topology: Topology) -> list[Finding]:
+    """Finds functions whose annotations contradict what their steps call them with, or need of them."""
+    from pykstreams.runtime.checks.finding import Finding, Severity
+
+    found = []
+    for text in topology.contradictions:
+        where, _, said = text.partition(": ")
+        what, _, cure = said.partition("; ")
+        found.append(Finding(Severity.WARNING, "annotations", what, where, cure))
+    return found
 
 
 def findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:

@@ -21,6 +21,7 @@ from pykstreams.dsl.stores.materialization import options_of, table_store
 from pykstreams.dsl.stores.reordering import reordering_of
 from pykstreams.dsl.stores.table_logic import SourceTable
 from pykstreams.dsl.table import Table
+from pykstreams.dsl.user_calls import calls
 from pykstreams.processors import StoredView, TableSource
 from pykstreams.serdes.by_type import SerdeOrType
 from pykstreams.serdes.defaults import SerdeOrDefault
@@ -67,6 +68,7 @@ class StreamsBuilder:
     def stream(self, topics: Topics, consumed: Consumed[K, V] | None = None) -> KStream[K, V]: ...
     @overload
     def stream(self, topics: Topics, key: SerdeOrType[K], value: SerdeOrType[V], /) -> KStream[K, V]: ...
+    @calls()
     def stream(
         self,
         topics: Topics,
@@ -108,6 +110,7 @@ class StreamsBuilder:
         materialized: Materialized[K, V] | str | None = None,
         reorder_grace: Duration | None = None,
     ) -> KTable[K, V]: ...
+    @calls()
     def table(
         self,
         topic: str,
@@ -176,6 +179,7 @@ class StreamsBuilder:
         materialized: Materialized[K, V] | str | None = None,
         reorder_grace: None = None,
     ) -> GlobalKTable[K, V]: ...
+    @calls()
     def global_table(
         self,
         topic: str,

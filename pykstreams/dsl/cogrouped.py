@@ -9,6 +9,7 @@ from pykstreams.core.types import Aggregator, Initializer, Merger
 from pykstreams.core.windows import EmitStrategy, SessionWindows, SlidingWindows, Window, Windowed, Windows
 from pykstreams.dsl.aggregations.cogrouped_records import AGGREGATE, CogroupedRecords, OneAggregator
 from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, window_operator, windowed_key_serde
+from pykstreams.dsl.argument_types import Handed
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import options_of, table_store
@@ -48,6 +49,10 @@ class CogroupedKStream(Generic[K, VR]):
 
     def __init__(self, graph: Graph) -> None:
         self._records: CogroupedRecords[K, VR] = CogroupedRecords(graph)
+
+    @property
+    def _handed(self) -> Handed:
+        return self._records.handed
 
     @calls(aggregator="key, value, aggregate")
     def cogroup(
@@ -116,6 +121,10 @@ class TimeWindowedCogroupedKStream(Generic[K, VR]):
         self._records = records
         self._windows = checked_windows(windows)
 
+    @property
+    def _handed(self) -> Handed:
+        return self._records.handed
+
     @calls(initializer="")
     def aggregate(
         self,
@@ -148,6 +157,10 @@ class SessionWindowedCogroupedKStream(Generic[K, VR]):
     def __init__(self, records: CogroupedRecords[K, VR], windows: SessionWindows) -> None:
         self._records = records
         self._windows = windows
+
+    @property
+    def _handed(self) -> Handed:
+        return self._records.handed
 
     @calls(initializer="", session_merger="key, aggregate, other")
     def aggregate(

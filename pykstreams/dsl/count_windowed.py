@@ -8,6 +8,7 @@ from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import CountWindows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
+from pykstreams.dsl.argument_types import Handed
 from pykstreams.dsl.inference import aggregate_serde
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
@@ -44,6 +45,11 @@ class CountWindowedKStream(Generic[K, V]):
         self._records = records
         self._windows = windows
 
+    @property
+    def _handed(self) -> Handed:
+        return self._records.handed
+
+    @calls()
     def count(
         self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
     ) -> KStream[K, int]:

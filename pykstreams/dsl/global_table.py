@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from pykstreams.dsl.place import Place
+from pykstreams.dsl.argument_types import Handed
+from pykstreams.dsl.place import Place, handed_by
 from pykstreams.processors import AnyTableView
 
 K = TypeVar("K")
@@ -29,6 +30,10 @@ class GlobalKTable(Generic[K, V]):
     def _repr_html_(self) -> str:
         """The table in a notebook, with the topic that it is read from."""
         return self._place.drawn_as("GlobalKTable")
+
+    @property
+    def _handed(self) -> Handed:
+        return handed_by(self._place)
 
     @property
     def queryable_store_name(self) -> str | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, overload
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import CountWindows, SessionWindows, SlidingWindows, Window, Windows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
+from pykstreams.dsl.argument_types import Handed
 from pykstreams.dsl.chained import TO_A_RESULT, Chained
 from pykstreams.dsl.cogrouped import CogroupedKStream
 from pykstreams.dsl.count_windowed import CountWindowedKStream
@@ -54,6 +55,11 @@ class KGroupedStream(Chained, Generic[K, V]):
     def __repr__(self) -> str:
         return self._place.shown_as("KGroupedStream")
 
+    @property
+    def _handed(self) -> Handed:
+        return self._records.handed
+
+    @calls()
     def count(
         self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
     ) -> KTable[K, int]:
@@ -127,7 +133,8 @@ class KGroupedStream(Chained, Generic[K, V]):
         says the type of the aggregate but ``returns``: ``cogroup(lambda key, page, customer: ..., returns=Customer)``.
         """
         cogrouped: CogroupedKStream[K, VR] = CogroupedKStream(self._place.graph)
-        return cogrouped.cogroup(self, aggregator, returns=returns)
+        cogrouped._records.add(self._records, aggregator, returns)
+        return cogrouped
 
     def _aggregated(
         self,

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.dsl.argument_types import Handed
 from pykstreams.dsl.chained import TO_A_RESULT, Chained
 from pykstreams.dsl.inference import aggregate_serde
 from pykstreams.dsl.options import Materialized
-from pykstreams.dsl.place import Place
+from pykstreams.dsl.place import Place, handed_by
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.table import Table
@@ -45,6 +46,11 @@ class KGroupedTable(Chained, Generic[K, V]):
         self._topic_name = topic_name
         self._repartition: PlainRepartitionNode | None = None
 
+    @property
+    def _handed(self) -> Handed:
+        return handed_by(self._place)
+
+    @calls()
     def count(
         self, *, materialized: Materialized[K, int] | str | None = None, name: str | None = None
     ) -> KTable[K, int]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType, SimpleNamespace
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from pykstreams.core.processor import FixedKeyProcessor, Processor
 from pykstreams.core.record import KeyValue
@@ -89,6 +89,49 @@ def pair_serdes(function: Callable[..., object]) -> tuple[SerdeOrDefault, SerdeO
 def pairs_serdes(function: Callable[..., Iterable[object]]) -> tuple[SerdeOrDefault, SerdeOrDefault]:
     """The serdes of the keys and values in what a function returns."""
     return _pair(_element(_returned(function)), function)
+
+
+def returned_type(function: Callable[..., object]) -> object:
+    """The type that a function returns, ``object`` where nothing says it; a class returns itself."""
+    found = _returned(function)
+    return object if isinstance(found, _Unresolved) else found
+
+
+class Parameter(NamedTuple):
+    """A parameter of a function, with the type that it is annotated with; ``object`` where nothing says it."""
+
+    name: str
+    type_: object
+
+
+def parameters_of(function: Callable[..., object]) -> tuple[Parameter, ...]:
+    """The parameters of a function that take what it is called with by place, but for ``*args``.
+
+    None of a class, which may convert what it is given, and of a function that a decorator has made, since the
+    annotations that it shows are those of another one.
+    """
+    given: tuple[object, ...] = ()
+    by_name: set[str] = set()
+    while isinstance(function, functools.partial):
+        given, by_name = (*given, *function.args), by_name | function.keywords.keys()
+        function = function.func
+    if isinstance(function, type):
+        return ()
+    plain = _plain(function)
+    if not inspect.isfunction(plain) or hasattr(plain, "__wrapped__") or hasattr(plain, "__no_type_check__"):
+        return ()
+    bound = len(given) + (plain is not function)
+    code = plain.__code__
+    names = code.co_varnames[: code.co_argcount][bound:]
+    return tuple(Parameter(name, _parameter_type(plain, name)) for name in names if name not in by_name)
+
+
+def _parameter_type(function: FunctionType, name: str) -> object:
+    try:
+        found = _annotation(function, name)
+    except Exception:  # an annotation is an expression of the user, and nobody has evaluated it before
+        return object
+    return object if isinstance(found, _Unresolved) else found
 
 
 def aggregate_serde(initializer: Callable[[], object], *aggregators: Callable[..., object]) -> SerdeOrDefault:
@@ -165,16 +208,16 @@ def _plain(function: Callable[..., object]) -> Callable[..., object]:
     return type(function).__call__
 
 
-def _annotation(function: Callable[..., object]) -> object:
+def _annotation(function: Callable[..., object], name: str = "return") -> object:
     if not inspect.isfunction(function):
         return object  # one that is written in C
     try:
-        annotation = function.__annotations__.get("return", object)
+        annotation = function.__annotations__.get(name, object)
     except NameError as error:  # from Python 3.14 on they are evaluated here
         return _Unresolved("...", error)
-    around = SimpleNamespace(__annotations__={"return": annotation})
+    around = SimpleNamespace(__annotations__={name: annotation})
     try:
-        return typing.get_type_hints(around, function.__globals__, _enclosing(function), include_extras=True)["return"]
+        return typing.get_type_hints(around, function.__globals__, _enclosing(function), include_extras=True)[name]
     except NameError as error:
         return _Unresolved(annotation, error)
 

@@ -10,6 +10,7 @@ from pykstreams.core.names import topic_name
 from pykstreams.core.processor import FixedKeyProcessorSupplier, ProcessorSupplier
 from pykstreams.core.types import Duration, ForeachAction, KeyValueMapper, Predicate, TopicNameExtractor, duration_ms
 from pykstreams.core.windows import JoinWindows
+from pykstreams.dsl.argument_types import Handed
 from pykstreams.dsl.branching import BranchedKStream
 from pykstreams.dsl.chained import TO_GROUPS, Chained
 from pykstreams.dsl.global_table import GlobalKTable
@@ -38,7 +39,7 @@ from pykstreams.dsl.options import (
     expected,
     unexpected,
 )
-from pykstreams.dsl.place import Place
+from pykstreams.dsl.place import Place, handed_by
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.retry import Retry, retried
 from pykstreams.dsl.sql_sinks import add_sql_sink
@@ -106,6 +107,10 @@ class KStream(Chained, Generic[K, V]):
         """The stream in a notebook, with the steps that lead to it."""
         return self._place.drawn_as("KStream")
 
+    @property
+    def _handed(self) -> Handed:
+        return handed_by(self._place)
+
     @calls(predicate="key, value")
     def filter(
         self, predicate: Predicate[K, V], *, retry: Retry[K, V] | None = None, name: str | None = None
@@ -128,8 +133,7 @@ class KStream(Chained, Generic[K, V]):
         self, mapper: KeyValueMapper[K, V, KR], *, retry: Retry[K, V] | None = None, name: str | None = None
     ) -> KStream[KR, V]:
         """Sets the key of each record to ``mapper(key, value)``; marks the stream for repartitioning."""
-        step = self._tried("KSTREAM-KEY-SELECT-", name, SelectKey(mapper), retry)
-        return self._rekeyed(step, key_serde(mapper), self._place.value_serde)
+        return self._with_selected_keys(mapper, retry, name)
 
     @calls(mapper="key, value")
     def map(
@@ -220,7 +224,7 @@ class KStream(Chained, Generic[K, V]):
         operator = MapValuesAsync(fn, with_key, max_in_flight, timeout_ms, retries)
         return self._with_new_values(Step(self._named("KSTREAM-MAPVALUESASYNC-", name), operator), value_serde(fn))
 
-    @calls(fn="await key", joiner="value, answer", key="key, value")
+    @calls(fn="await key asked for", joiner="value, answer", key="key, value")
     def lookup(
         self,
         fn: Callable[[KG], Awaitable[VO | None]],
@@ -334,6 +338,7 @@ class KStream(Chained, Generic[K, V]):
         keys, values = merged(mine.key_serde, theirs.key_serde), merged(mine.value_serde, theirs.value_serde)
         return KStream(Place(mine.graph, node, node.name, keys, values, mine.sources | theirs.sources, rekeyed))
 
+    @calls()
     def repartition(self, repartitioned: Repartitioned[K, V] | None = None) -> KStream[K, V]:
         """Sends the records through a topic of the application's own, partitioned by their key.
 
@@ -355,6 +360,7 @@ class KStream(Chained, Generic[K, V]):
         keys = options.key_serde or place.key_serde
         return KStream(Place(place.graph, node, node.name, keys, values, frozenset({node.name})))
 
+    @calls()
     def to(self, topic: str | TopicNameExtractor[K, V], produced: Produced[K, V] | None = None) -> None:
         """Writes the records to a topic, or to the one that ``topic(key, value, record context)`` names.
 
@@ -386,6 +392,7 @@ class KStream(Chained, Generic[K, V]):
         """
         add_sql_sink(self._place, sink, self._place.graph.namer.named(name, "KSTREAM-SQLSINK-"))
 
+    @calls()
     def to_table(
         self,
         *,
@@ -424,6 +431,7 @@ class KStream(Chained, Generic[K, V]):
         table = Table(Place(place.graph, node, node_name, keys, values, sources), logic, store)
         return KTable(table)
 
+    @calls()
     def group_by_key(self, grouped: Grouped[K, V] | None = None) -> KGroupedStream[K, V]:
         """Groups the records by their key; repartitions if the key may have changed."""
         options = expected("grouped", grouped, Grouped) or Grouped(
@@ -761,8 +769,14 @@ class KStream(Chained, Generic[K, V]):
             return KStream(join_with_table(mine, other._table, options, left=left_outer))
         if isinstance(other, GlobalKTable):
             graph.check_own(other._place.node)
-            return KStream(join_with_global_table(mine, other._view, options, left=left_outer))
+            return KStream(join_with_global_table(mine, other._place, other._view, options, left=left_outer))
         raise TypeError(f"the other side of a join is {other!r}; expected a KStream, a KTable or a GlobalKTable")
+
+    def _with_selected_keys(
+        self, mapper: KeyValueMapper[K, V, KR], retry: Retry[K, V] | None = None, name: str | None = None
+    ) -> KStream[KR, V]:
+        step = self._tried("KSTREAM-KEY-SELECT-", name, SelectKey(mapper), retry)
+        return self._rekeyed(step, key_serde(mapper), self._place.value_serde)
 
     def _named(self, prefix: str, name: str | None) -> str:
         return self._place.graph.namer.named(name, prefix)

@@ -9,13 +9,14 @@ from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import V1, V2, KeyValueMapper, Predicate, ValueJoiner
 from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTransformerWithKeySupplier
 from pykstreams.dsl.aggregations.suppression import Suppressed, suppress
+from pykstreams.dsl.argument_types import Handed
 from pykstreams.dsl.chained import TO_A_STREAM, Chained
 from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.inference import pair_serdes, passed_on, transformer_serde, value_serde
 from pykstreams.dsl.joins.one_to_many_join import ResultKeys, join_one_to_many
 from pykstreams.dsl.joins.table_join_options import TableJoinOptions, add_table_join
 from pykstreams.dsl.options import Grouped, Materialized, TableJoined, expected
-from pykstreams.dsl.place import Place
+from pykstreams.dsl.place import Place, handed_by
 from pykstreams.dsl.stores.materialization import TableStore, named_table_store, options_of
 from pykstreams.dsl.stores.table_logic import DerivedTable
 from pykstreams.dsl.table import Table
@@ -96,6 +97,10 @@ class KTable(Chained, Generic[K, V]):
     def queryable_store_name(self) -> str | None:
         """The name of the store, if the user gave one."""
         return self._table.queryable_store_name
+
+    @property
+    def _handed(self) -> Handed:
+        return handed_by(self._table.place)
 
     @calls(predicate="key, value")
     def filter(
@@ -199,7 +204,7 @@ class KTable(Chained, Generic[K, V]):
         stream: KStream[K, V] = KStream(
             Place(place.graph, node, node.name, place.key_serde, place.value_serde, place.sources)
         )
-        return stream if key_mapper is None else stream.select_key(key_mapper)
+        return stream if key_mapper is None else stream._with_selected_keys(key_mapper)
 
     def suppress(self, suppressed: Suppressed) -> KTable[K, V]:
         """Holds changes back until a window closes, or for a time; see ``Suppressed``.
@@ -620,9 +625,9 @@ class KTable(Chained, Generic[K, V]):
         joiner="value, other value",
         key_extractor="other value",
         output_key_combiner="combined key",
-        output_key_splitter="key",
+        output_key_splitter="result key",
         join_prefix_faker="key",
-        left_key_extractor="key",
+        left_key_extractor="result key",
     )
     def one_to_many_join(
         self,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
+from pykstreams.dsl.argument_types import Handed
 from pykstreams.serdes.by_type import TYPES
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
 from pykstreams.topology.compiler import topology_above
@@ -60,6 +61,11 @@ class Place:
     def placement(self) -> KeyPlacement | None:
         """Where keys lie, ``None`` where murmur2 puts them; for a place that is not scattered."""
         return next(iter(self.graph.placements(self.sources)), None)
+
+
+def handed_by(place: Place) -> Handed:
+    """Returns the keys and values that functions of a step are handed which follows a place."""
+    return Handed(place.graph, place.key_serde, place.value_serde)
 
 
 def _type_of(serde: SerdeOrDefault) -> str:

@@ -3,17 +3,20 @@
 ``@calls(mapper="key?, value")`` stands above a method whose ``mapper`` is called with the value, or with key and value
 where the method's ``with_key`` (or ``extractor_with_key``) is true. ``"await value"`` is for a step that awaits what
 the function gives, ``""`` for a function that is called without arguments. A function that may be left away, and was,
-is not checked.
+is not checked. Types of parameters that cannot be those of the arguments are noted in the graph of the ``self`` of the
+method, which must be a ``Face``.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import TypeVar, cast
 
 from pykstreams.core.user_code.calls import Call
+from pykstreams.dsl.argument_types import Face, argument_types, note_contradiction
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -33,17 +36,25 @@ def calls(**functions: str) -> Callable[[F], F]:
             try:
                 given = signature.bind(*args, **options).arguments
             except TypeError as error:
-                raise TypeError(f"{method.__qualname__}(): {error}{_by_name(signature, args)}") from None
+                cure = _by_name(signature, args) or _in_an_option(method, signature, options)
+                raise TypeError(f"{method.__qualname__}(): {error}{cure}") from None
             for parameter, call in wanted.items():
                 function = given.get(parameter)
                 if parameter in given and not (function is None and signature.parameters[parameter].default is None):
                     keyed = call.with_key is not None and given.get(call.with_key) is True
                     call.check(method.__qualname__, parameter, function, keyed=keyed)
+                    _compare_types(method.__qualname__, call.called_with(keyed=keyed), function, given)
             return method(*args, **options)
 
         return cast("F", step)
 
     return checked
+
+
+def _compare_types(step: str, arguments: tuple[str, ...], function: object, given: Mapping[str, object]) -> None:
+    handed = cast("Face", given["grouped"] if isinstance(given.get("grouped"), Face) else given["self"])._handed
+    called = cast("Callable[..., object]", function)
+    note_contradiction(handed.graph, step, called, arguments, argument_types(handed, called, given))
 
 
 def _by_name(signature: inspect.Signature, given: tuple[object, ...]) -> str:
@@ -54,6 +65,17 @@ def _by_name(signature: inspect.Signature, given: tuple[object, ...]) -> str:
     names = ", ".join(f"{one.name}=" for one in parameters if one.kind is one.KEYWORD_ONLY)
     kind = type(given[-1]).__name__
     return f"; the last one is a {kind}: give it by name, as one of {names}"
+
+
+def _in_an_option(method: Callable[..., object], signature: inspect.Signature, given: Mapping[str, object]) -> str:
+    """Tells where to give what is no option of the step, but of one of its option objects."""
+    unknown = next((name for name in given if name not in signature.parameters), None)
+    names: Mapping[str, object] = getattr(method, "__globals__", {})
+    for parameter in signature.parameters.values():
+        for word in re.findall(r"\w+", str(parameter.annotation)):
+            if unknown in getattr(names.get(word), "__dataclass_fields__", ()):
+                return f"; give it as {parameter.name}={word}({unknown}=...)"
+    return ""
 
 
 def check_function(step: str, parameter: str, function: object, how: str) -> None:

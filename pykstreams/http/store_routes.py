@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pykstreams.http import parameters as named
 from pykstreams.http.parameters import Given, Parameter
-from pykstreams.http.problems import ProblemError
+from pykstreams.http.problems import ProblemError, shown
 from pykstreams.http.questions import (
     KeyQuestion,
     Question,
@@ -92,7 +92,7 @@ def _prefix(store: StoreDescription, given: Given) -> Question:
     try:
         prefix = prefix_of_text(serde_of(store), store.serde_topic, text, store=store.name)
     except ValueError as error:
-        raise ProblemError("bad-key", f"prefix is {text!r}: {error}") from error
+        raise ProblemError("bad-key", f"prefix is {shown(text)!r}: {error}") from error
     if prefix is not None:
         return RangeQuestion(store, prefix=prefix)
     raise ProblemError(

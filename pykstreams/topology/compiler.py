@@ -33,6 +33,9 @@ def compile_graph(graph: Graph, topology: Topology, *, explicit_names: bool) -> 
         topology.copartition(group)
     topology.check_copartitioning()
     topology.note_serdes(graph.serdes)
+    topology.note_contradictions(graph.contradictions)
+    for text in topology.contradictions:
+        log.warning("%s", text)
     generated = str(graph.implicit_names)
     topology.note_generated_names(generated)
     if explicit_names:

@@ -110,6 +110,8 @@ class TopologyDefinition:
     groups: NodeGroups = field(default_factory=NodeGroups)
     generated_names: str = ""
     """The stores and topics whose names nobody gave, as text."""
+    contradictions: list[str] = field(default_factory=list)
+    """Functions whose annotations contradict what their steps call them with, or need of them, as texts."""
 
     def add(self, node: NodeDefinition) -> None:
         self.nodes[node.name] = node

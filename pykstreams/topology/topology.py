@@ -290,6 +290,15 @@ class Topology:
         """Notes the serdes of keys and values that leave nodes, for descriptions."""
         self._definition.stream_serdes.update(serdes)
 
+    def note_contradictions(self, texts: Iterable[str]) -> None:
+        """Notes functions whose annotations contradict what their steps call them with, or need of them."""
+        self._definition.contradictions += [text for text in texts if text not in self._definition.contradictions]
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """The functions whose annotations contradict what their steps call them with, or need of them: a text for each."""
+        return tuple(self._definition.contradictions)
+
     def note_generated_names(self, generated: str) -> None:
         """Notes the stores and internal topics whose names nobody gave, as text."""
         self._definition.generated_names = generated

@@ -50,6 +50,11 @@ class JsonKeySerde(CompiledSerde[T], Generic[T]):
         return f"JsonKeySerde({getattr(self._type, '__name__', self._type)})"
 
     @property
+    def type_(self) -> type[T]:
+        """The type of the values."""
+        return self._type
+
+    @property
     def json_type(self) -> JsonType | None:
         """The JSON that it writes and reads, fields in the order of their names; ``None`` of a user's subclass."""
         return json_type(self._type).sorted() if type(self) is JsonKeySerde else None

@@ -77,6 +77,11 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         return f"JsonSerde({getattr(self._type, '__name__', '') if self._type else ''})"
 
     @property
+    def type_(self) -> type[T] | None:
+        """The type of the values; ``None`` where they are what JSON has."""
+        return self._type
+
+    @property
     def json_type(self) -> JsonType | None:
         """The JSON that it writes and reads; ``None`` where functions or subclasses of a user do that."""
         if type(self) is not JsonSerde or self._dumps is not None or self._loads is not None:

@@ -27,7 +27,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_what_the_page_prints_is_what_it_says(names: dict[str, Any]) -> None:
-    record, member, refused, told_apart, error = names["printed"].splitlines()
+    record, member, refused, told_apart, error, contradiction = names["printed"].splitlines()
 
     assert f"It prints `{record}`." in PAGE.text
     assert f"It prints `{member}`." in PAGE.text
@@ -36,6 +36,7 @@ def test_what_the_page_prints_is_what_it_says(names: dict[str, Any]) -> None:
     )
     (said,) = re.findall(r"`(KSTREAM-SINK-0000000002 .*; )\.\.\.`", PAGE.text)
     assert error.startswith(said)
+    assert f"`{re.sub(r'[(]types.md:[0-9]+[)]', '(...)', contradiction)}`" in PAGE.text
 
 
 def test_annotations_of_the_page_have_their_serdes(names: dict[str, Any]) -> None:

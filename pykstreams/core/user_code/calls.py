@@ -30,9 +30,13 @@ class Call:
     def _keyed(self) -> tuple[str, ...]:
         return ("key", *self.arguments)
 
+    def called_with(self, *, keyed: bool) -> tuple[str, ...]:
+        """The arguments that the function is called with; ``keyed``: whether the switch is on."""
+        return self._keyed if keyed else self.arguments
+
     def check(self, step: str, parameter: str, function: object, *, keyed: bool = False) -> None:
         """``TypeError`` for what cannot be called so; it says what to write. ``keyed``: whether the switch is on."""
-        arguments = self._keyed if keyed else self.arguments
+        arguments = self.called_with(keyed=keyed)
         if not callable(function):
             example = "" if arguments else f", such as lambda: {function!r}"
             raise TypeError(

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeAlias
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import VR, Aggregator, Initializer, K
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
+from pykstreams.dsl.argument_types import Handed, aggregate_types, note_contradiction
 from pykstreams.dsl.inference import aggregate_serde, merged, passed_on
 from pykstreams.dsl.place import Place, common_placement
 from pykstreams.dsl.stores.materialization import TableStore
@@ -59,8 +60,21 @@ class CogroupedRecords(Generic[K, VR]):
         first, *others = (records.options.key_serde for records in self._aggregators)
         return functools.reduce(merged, others, passed_on(first))
 
+    @property
+    def handed(self) -> Handed:
+        """The keys that functions are handed which are for the records of all streams."""
+        return Handed(self.graph, self.key_serde(), None)
+
     def value_serde(self, initializer: Initializer[VR]) -> SerdeOrDefault:
-        """The serde of aggregates, where the functions say their type; else the default."""
+        """The serde of aggregates, where the functions say their type; else the default.
+
+        Aggregators that cannot take what aggregates begin with are noted in the graph.
+        """
+        known = aggregate_types(initializer)
+        for aggregator in self._aggregators.values():
+            note_contradiction(
+                self.graph, "CogroupedKStream.aggregate", aggregator, ("key", "value", "aggregate"), known
+            )
         said = () if self._returned is None else (self._returned,)
         return aggregate_serde(initializer, *said, *self._aggregators.values())
 

@@ -248,6 +248,37 @@ def test_a_topology_that_reads_nothing_is_an_error_of_check(invoke: Invoke, tmp_
     assert found["cure"].startswith("read a topic with StreamsBuilder.stream, table or global_table")
 
 
+EXCHANGED = """
+from pykstreams import StreamsBuilder
+
+application_id = "shop"
+
+
+def longest(length: int, line: str) -> int:
+    return max(length, len(line))
+
+
+def build():
+    builder = StreamsBuilder()
+    builder.stream("lines", str, str).map_values(longest, with_key=True).to("lengths")
+    return builder
+"""
+
+
+def test_annotations_that_contradict_what_a_function_is_called_with_are_a_warning_of_check(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    done = invoke("check", write(tmp_path, EXCHANGED), "--format", "json")
+
+    assert done.exit_code == 0
+    (found,) = [one for one in json.loads(done.stdout) if one["check"] == "annotations"]
+    assert (found["severity"], found["where"]) == ("warning", "KStream.map_values")
+    assert found["what"].endswith(
+        "is called with (key: str, value: str), and annotated to take (length: int, line: str)"
+    )
+    assert found["cure"].startswith("put its parameters into the order of the call, or correct their annotations")
+
+
 @pytest.mark.parametrize("command", ["describe", "topics"])
 def test_default_serdes_are_serdes(invoke: Invoke, tmp_path: Path, command: str) -> None:
     serdes = [f"default.{part}.serde=pykstreams.serdes:StringSerde" for part in ("key", "value")]

@@ -25,6 +25,7 @@ from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.windows import Window, Windowed
 from pykstreams.serdes import AvroSerde, CombinedKey, JsonCombinedKeySerde, SessionWindowedSerde, TimeWindowedSerde
 from pykstreams.serdes.by_type import TYPES
+from pykstreams.serdes.key_texts import key_of_text
 from pykstreams.types import Float32, Int16
 from tests.unit.http.served_application import Client, client_of
 from tests.unit.http.test_store_routes import KeysWithTopic
@@ -256,6 +257,41 @@ def test_what_cannot_be_a_key_is_refused_with_how_keys_are_written(keep: Keep, s
     assert [(one.status, one.problem) for one in answers] == [(400, "bad-key")] * 2
     assert "is no key of store 'kept', whose key serde is" in answers[0].json["detail"]
     assert "anything else in JSON, as queries show it" in answers[0].json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("serde", "text"),
+    [
+        (by_type(int), "x" * 5000),
+        (by_type(int), f'["{"x" * 5000}"]'),
+        (by_type(date), "x" * 5000),
+        (by_type(UUID), "x" * 5000),
+        (by_type(bytes), "!" * 5000),
+        (by_type(Color), "x" * 5000),
+        (by_type(CombinedKey[str, int]), f'{{"prefix":"a","suffix":"{"x" * 5000}"}}'),
+        (by_type(list[int]), "x" * 5000),
+        (by_type(Place), f'{{"{"x" * 5000}": 5}}'),
+        (by_type(Place), f'{{"city": "{"x" * 5000}"}}'),
+        (TimeWindowedSerde(by_type(str), 10), "x" * 5000),
+    ],
+    ids=lambda given: str(given)[:40],
+)
+def test_long_texts_that_cannot_be_keys_are_cut(serde: Any, text: str) -> None:
+    with pytest.raises(ValueError, match="is no key of store 'kept'") as raised:
+        key_of_text(serde, "topic", text, store="kept")
+
+    assert len(str(raised.value)) < 1000
+    assert "..." in str(raised.value)
+
+
+def test_long_prefixes_that_cannot_be_are_cut(keep: Keep) -> None:
+    serde = by_type(bytes)
+    _, client = keep(table(serde), serde)
+
+    answer = client.get(f"/stores/kept/prefix?prefix={quote('!' * 5000, safe='')}")
+
+    assert (answer.status, answer.problem) == (400, "bad-key")
+    assert len(answer.json["detail"]) < 1000
 
 
 def test_what_cannot_be_a_key_is_a_wrong_use_of_the_command(

@@ -186,3 +186,59 @@ def test_value_that_cannot_be_read_is_shown_with_its_key(
         "SerdeError: the value of key 'apple' in store 'per-window', partition 0, 1970-01-01T00:00:10.000Z to "
         f"1970-01-01T00:00:20.000Z, cannot be read by JsonSerde(dict): {shown}"
     )
+
+
+LONGS = """
+from pykstreams import Serdes
+from tests.unit.cli.test_rows_of_folders import {make}
+application_id = "shop"
+def build():
+    return {make}(Serdes.long())
+"""
+
+
+def test_export_names_key_store_and_window_of_a_value_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.py").write_text(LONGS.format(make="joined"))
+    application = Application(joined(Serdes.string()), tmp_path / "tasks", settings=SETTINGS).start()
+    application.feed(("apple", '{"size": 1', 12_000))
+    left_behind(tmp_path, application)
+    told = {}
+    for store in ("whole", "per-window"):
+        done = state("export", "shop.py", store, "--state-dir", str(tmp_path), "--to", f"json:{store}.json")
+        told[store] = done.stderr.splitlines()[0]
+        assert done.exit_code == 4
+        assert not (tmp_path / f"{store}.json").exists()
+
+    assert told["whole"].startswith(
+        "SerdeError: the value of key 'apple' in store 'whole', partition 0, cannot be read: LongSerde() cannot read "
+        "10 bytes"
+    )
+    assert told["per-window"].startswith(
+        "SerdeError: the value of key 'apple' in store 'per-window', partition 0, from 10000 to 20000 ms, cannot be "
+        "read: LongSerde() cannot read 10 bytes"
+    )
+
+
+def test_export_names_the_store_of_a_key_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.py").write_text(LONGS.format(make="counted"))
+    application = Application(counted(Serdes.string()), tmp_path / "tasks", settings=SETTINGS).start()
+    application.feed(("apple", "red", 12_000))
+    left_behind(tmp_path, application)
+    done = state("export", "shop.py", "counts", "--state-dir", str(tmp_path), "--to", "json:out.json")
+
+    assert done.exit_code == 4
+    assert done.stderr.splitlines()[0].startswith(
+        "SerdeError: a key in store 'counts', partition 0, cannot be read: LongSerde() cannot read 5 bytes"
+    )
+
+
+def counted(keys: AnySerde) -> StreamsBuilder:
+    """A count of the records of each key."""
+    builder = StreamsBuilder()
+    stream: KStream[Any, str] = builder.stream(TOPIC, Consumed(key_serde=keys, value_serde=Serdes.string()))
+    stream.group_by_key().count(materialized=Materialized("counts", key_serde=keys))
+    return builder

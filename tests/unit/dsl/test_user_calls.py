@@ -305,6 +305,35 @@ def test_wrong_arguments_of_the_step_are_refused_as_python_does() -> None:
         mistaken.map_values(one, keyed=True)
 
 
+@pytest.mark.parametrize(
+    ("call", "cure"),
+    [
+        (lambda: mistaken(stream()).group_by(two, name="words"), "grouped=Grouped(name=...)"),
+        (lambda: mistaken(stream()).group_by_key(value_serde=str), "grouped=Grouped(value_serde=...)"),
+        (lambda: mistaken(stream()).to("out", key_serde=str), "produced=Produced(key_serde=...)"),
+        (lambda: mistaken(stream()).repartition(num_partitions=3), "repartitioned=Repartitioned(num_partitions=...)"),
+        (lambda: mistaken(stream()).to_table(key_serde=str), "materialized=Materialized(key_serde=...)"),
+        (lambda: mistaken(stream()).join(stream(), two, store_name="s"), "stream_joined=StreamJoined(store_name=...)"),
+        (lambda: mistaken(table()).group_by(two, name="words"), "grouped=Grouped(name=...)"),
+        (lambda: mistaken(grouped()).count(value_serde=int), "materialized=Materialized(value_serde=...)"),
+        (lambda: mistaken(StreamsBuilder()).stream("in", name="words"), "consumed=Consumed(name=...)"),
+        (lambda: mistaken(StreamsBuilder()).table("in", caching=False), "materialized=Materialized(caching=...)"),
+        (lambda: mistaken(StreamsBuilder()).global_table("in", name="words"), "consumed=Consumed(name=...)"),
+    ],
+)
+def test_option_of_an_option_object_is_told_where_it_belongs(call: Callable[[], object], cure: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        call()
+
+    assert "unexpected keyword argument" in str(raised.value)
+    assert f"; give it as {cure}" in str(raised.value)
+
+
+def mistaken(step: Any) -> Any:
+    """The same without its type."""
+    return step
+
+
 def test_option_that_was_given_by_its_place_is_told_how_to_give_it() -> None:
     table = StreamsBuilder().table("right", str, str)
     join: Callable[..., object] = stream().join

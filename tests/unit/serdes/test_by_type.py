@@ -22,12 +22,13 @@ from pykstreams.serdes import (
     CombinedKeySerde,
     OptionalSerde,
     Serdes,
+    SessionWindowedSerde,
     SubscriptionResponseWrapperSerde,
     SubscriptionWrapperSerde,
     TimeWindowedSerde,
 )
 from pykstreams.serdes.base import CompiledSerde
-from pykstreams.serdes.by_type import TypeSerdes
+from pykstreams.serdes.by_type import TypeSerdes, type_name
 from pykstreams.serdes.told_topic import ToldTopic
 from pykstreams.types import Avro, Float32, Int16, Int32
 
@@ -291,6 +292,32 @@ def test_a_value_of_another_type_is_refused(types: TypeSerdes, is_key: bool) -> 
 def test_a_type_without_serde_is_refused_with_the_cure(types: TypeSerdes, type_: Any, why: str) -> None:
     with pytest.raises(TypeError, match=why):
         types.serde(type_)
+
+
+@pytest.mark.parametrize(
+    ("type_", "inner"), [(Windowed[str], "Serdes.for_type(str)"), (Windowed[Order], "Serdes.for_type(Order)")]
+)
+def test_keys_in_windows_are_told_the_serdes_that_they_have(types: TypeSerdes, type_: Any, inner: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        types.serde(type_, is_key=True)
+
+    assert str(raised.value) == (
+        f"there is no serde for {type_name(type_)}, since a type does not tell how long its windows are; leave it out "
+        f"where a table in windows is written, whose keys have theirs, or give WindowedSerdes.time_windowed({inner}, "
+        f"size), with the size of the windows, or WindowedSerdes.session_windowed({inner})"
+    )
+
+
+def test_windowed_without_the_type_of_its_keys_is_told_the_same(types: TypeSerdes) -> None:
+    with pytest.raises(TypeError, match=r"no serde for Windowed, since .*[.]time_windowed\(serde of the keys, size\)"):
+        types.serde(Windowed)
+
+
+def test_type_in_place_of_the_inner_serde_is_told_how_to_write_it() -> None:
+    text: Any = str
+    for make in (lambda: TimeWindowedSerde(text, 5), lambda: SessionWindowedSerde(text)):
+        with pytest.raises(TypeError, match=r"inner is <class 'str'>; expected a serde: Serdes.for_type\(str\)"):
+            make()
 
 
 def test_a_registered_serde_counts_wherever_the_type_stands(types: TypeSerdes) -> None:
