@@ -24,8 +24,8 @@ _ALIKE: Final = ((Number,), (bytes, bytearray, memoryview))
 """Classes whose values take each other's place, as type checkers let them."""
 
 
-class Handed(NamedTuple):
-    """The keys and values that functions of a step are handed: their serdes, where they are known."""
+class RecordSerdes(NamedTuple):
+    """The serdes of the records that the functions of a step get, where they are known."""
 
     graph: Graph
     key_serde: SerdeOrDefault
@@ -33,11 +33,11 @@ class Handed(NamedTuple):
 
 
 @runtime_checkable
-class Face(Protocol):
+class HasRecordSerdes(Protocol):
     """A stream, a table or what becomes one, whose methods are given functions."""
 
     @property
-    def _handed(self) -> Handed: ...
+    def _record_serdes(self) -> RecordSerdes: ...
 
 
 class KnownType(NamedTuple):
@@ -51,17 +51,17 @@ ArgumentTypes: TypeAlias = Mapping[str, KnownType]
 """The types of arguments, as far as they are known, by what these are: ``key``, ``value``."""
 
 
-def argument_types(handed: Handed, function: Callable[..., object], given: Mapping[str, object]) -> ArgumentTypes:
+def argument_types(serdes: RecordSerdes, function: Callable[..., object], given: Mapping[str, object]) -> ArgumentTypes:
     """Returns the types of all that a step may call a function with.
 
     :param given: all that the step itself was given, by the names of its parameters.
     """
-    found = {"key": _of_serde(handed.key_serde), "value": _of_serde(handed.value_serde)}
+    found = {"key": _of_serde(serdes.key_serde), "value": _of_serde(serdes.value_serde)}
     found["new"] = found["old"] = found["value"]
     other = given.get("other")
-    if isinstance(other, Face):
-        found["other key"] = _of_serde(other._handed.key_serde)
-        found["other value"] = _of_serde(other._handed.value_serde)
+    if isinstance(other, HasRecordSerdes):
+        found["other key"] = _of_serde(other._record_serdes.key_serde)
+        found["other value"] = _of_serde(other._record_serdes.value_serde)
     found["aggregate"] = _of_aggregate(function, given) if _aggregates(given) else found["value"]
     found["other"] = found["aggregate"]
     return {argument: known for argument, known in found.items() if known is not None}

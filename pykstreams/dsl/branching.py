@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import valid_name
 from pykstreams.core.types import Predicate
-from pykstreams.dsl.argument_types import Handed
+from pykstreams.dsl.argument_types import RecordSerdes
 from pykstreams.dsl.options import Options
-from pykstreams.dsl.place import Place, handed_by
+from pykstreams.dsl.place import Place, record_serdes_of
 from pykstreams.dsl.user_calls import calls, check_option
 from pykstreams.processors import Branch, PassThrough
 from pykstreams.topology.graph import OperatorNode
@@ -65,8 +65,8 @@ class BranchedKStream(Generic[K, V]):
         place.graph.add(self._node, place.node)
 
     @property
-    def _handed(self) -> Handed:
-        return handed_by(self._place)
+    def _record_serdes(self) -> RecordSerdes:
+        return record_serdes_of(self._place)
 
     @calls(predicate="key, value")
     def branch(self, predicate: Predicate[K, V], branched: Branched[K, V] | str | None = None) -> BranchedKStream[K, V]:

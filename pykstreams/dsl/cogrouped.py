@@ -9,7 +9,7 @@ from pykstreams.core.types import Aggregator, Initializer, Merger
 from pykstreams.core.windows import EmitStrategy, SessionWindows, SlidingWindows, Window, Windowed, Windows
 from pykstreams.dsl.aggregations.cogrouped_records import AGGREGATE, CogroupedRecords, OneAggregator
 from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, window_operator, windowed_key_serde
-from pykstreams.dsl.argument_types import Handed
+from pykstreams.dsl.argument_types import RecordSerdes
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.stores.materialization import options_of, table_store
@@ -51,8 +51,8 @@ class CogroupedKStream(Generic[K, VR]):
         self._records: CogroupedRecords[K, VR] = CogroupedRecords(graph)
 
     @property
-    def _handed(self) -> Handed:
-        return self._records.handed
+    def _record_serdes(self) -> RecordSerdes:
+        return self._records.record_serdes
 
     @calls(aggregator="key, value, aggregate")
     def cogroup(
@@ -122,8 +122,8 @@ class TimeWindowedCogroupedKStream(Generic[K, VR]):
         self._windows = checked_windows(windows)
 
     @property
-    def _handed(self) -> Handed:
-        return self._records.handed
+    def _record_serdes(self) -> RecordSerdes:
+        return self._records.record_serdes
 
     @calls(initializer="")
     def aggregate(
@@ -159,8 +159,8 @@ class SessionWindowedCogroupedKStream(Generic[K, VR]):
         self._windows = windows
 
     @property
-    def _handed(self) -> Handed:
-        return self._records.handed
+    def _record_serdes(self) -> RecordSerdes:
+        return self._records.record_serdes
 
     @calls(initializer="", session_merger="key, aggregate, other")
     def aggregate(

@@ -8,7 +8,7 @@ from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import CountWindows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
-from pykstreams.dsl.argument_types import Handed
+from pykstreams.dsl.argument_types import RecordSerdes
 from pykstreams.dsl.inference import aggregate_serde
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
@@ -46,8 +46,8 @@ class CountWindowedKStream(Generic[K, V]):
         self._windows = windows
 
     @property
-    def _handed(self) -> Handed:
-        return self._records.handed
+    def _record_serdes(self) -> RecordSerdes:
+        return self._records.record_serdes
 
     @calls()
     def count(

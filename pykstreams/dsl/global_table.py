@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from pykstreams.dsl.argument_types import Handed
-from pykstreams.dsl.place import Place, handed_by
+from pykstreams.dsl.argument_types import RecordSerdes
+from pykstreams.dsl.place import Place, record_serdes_of
 from pykstreams.processors import AnyTableView
 
 K = TypeVar("K")
@@ -32,8 +32,8 @@ class GlobalKTable(Generic[K, V]):
         return self._place.drawn_as("GlobalKTable")
 
     @property
-    def _handed(self) -> Handed:
-        return handed_by(self._place)
+    def _record_serdes(self) -> RecordSerdes:
+        return record_serdes_of(self._place)
 
     @property
     def queryable_store_name(self) -> str | None:

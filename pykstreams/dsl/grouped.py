@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, overload
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import CountWindows, SessionWindows, SlidingWindows, Window, Windows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
-from pykstreams.dsl.argument_types import Handed
+from pykstreams.dsl.argument_types import RecordSerdes
 from pykstreams.dsl.chained import TO_A_RESULT, Chained
 from pykstreams.dsl.cogrouped import CogroupedKStream
 from pykstreams.dsl.count_windowed import CountWindowedKStream
@@ -56,8 +56,8 @@ class KGroupedStream(Chained, Generic[K, V]):
         return self._place.shown_as("KGroupedStream")
 
     @property
-    def _handed(self) -> Handed:
-        return self._records.handed
+    def _record_serdes(self) -> RecordSerdes:
+        return self._records.record_serdes
 
     @calls()
     def count(

@@ -10,7 +10,7 @@ from pykstreams.core.names import topic_name
 from pykstreams.core.processor import FixedKeyProcessorSupplier, ProcessorSupplier
 from pykstreams.core.types import Duration, ForeachAction, KeyValueMapper, Predicate, TopicNameExtractor, duration_ms
 from pykstreams.core.windows import JoinWindows
-from pykstreams.dsl.argument_types import Handed
+from pykstreams.dsl.argument_types import RecordSerdes
 from pykstreams.dsl.branching import BranchedKStream
 from pykstreams.dsl.chained import TO_GROUPS, Chained
 from pykstreams.dsl.global_table import GlobalKTable
@@ -39,7 +39,7 @@ from pykstreams.dsl.options import (
     expected,
     unexpected,
 )
-from pykstreams.dsl.place import Place, handed_by
+from pykstreams.dsl.place import Place, record_serdes_of
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.retry import Retry, retried
 from pykstreams.dsl.sql_sinks import add_sql_sink
@@ -108,8 +108,8 @@ class KStream(Chained, Generic[K, V]):
         return self._place.drawn_as("KStream")
 
     @property
-    def _handed(self) -> Handed:
-        return handed_by(self._place)
+    def _record_serdes(self) -> RecordSerdes:
+        return record_serdes_of(self._place)
 
     @calls(predicate="key, value")
     def filter(

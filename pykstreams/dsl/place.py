@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from pykstreams.dsl.argument_types import Handed
+from pykstreams.dsl.argument_types import RecordSerdes
 from pykstreams.serdes.by_type import TYPES
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
 from pykstreams.topology.compiler import topology_above
@@ -63,9 +63,9 @@ class Place:
         return next(iter(self.graph.placements(self.sources)), None)
 
 
-def handed_by(place: Place) -> Handed:
-    """Returns the keys and values that functions of a step are handed which follows a place."""
-    return Handed(place.graph, place.key_serde, place.value_serde)
+def record_serdes_of(place: Place) -> RecordSerdes:
+    """Returns the serdes of the records that the functions of a step get which follows a place."""
+    return RecordSerdes(place.graph, place.key_serde, place.value_serde)
 
 
 def _type_of(serde: SerdeOrDefault) -> str:

@@ -11,7 +11,7 @@ from pykstreams.core.windows import EmitStrategy, SessionWindows, Windowed
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.aggregations.idle_windows import IdleWindows, idle_ms_on_close
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, late_child_of
-from pykstreams.dsl.argument_types import Handed
+from pykstreams.dsl.argument_types import RecordSerdes
 from pykstreams.dsl.inference import aggregate_serde
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
@@ -55,8 +55,8 @@ class SessionWindowedKStream(Generic[K, V]):
         self._idle_ms: int | None = None
 
     @property
-    def _handed(self) -> Handed:
-        return self._records.handed
+    def _record_serdes(self) -> RecordSerdes:
+        return self._records.record_serdes
 
     def emit_strategy(self, strategy: EmitStrategy, *, idle: Duration | None = None) -> SessionWindowedKStream[K, V]:
         """Says when the aggregations that follow forward their results; returns this stream.

@@ -4,7 +4,7 @@
 where the method's ``with_key`` (or ``extractor_with_key``) is true. ``"await value"`` is for a step that awaits what
 the function gives, ``""`` for a function that is called without arguments. A function that may be left away, and was,
 is not checked. Types of parameters that cannot be those of the arguments are noted in the graph of the ``self`` of the
-method, which must be a ``Face``.
+method, which must be a ``HasRecordSerdes``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar, cast
 
 from pykstreams.core.user_code.calls import Call
-from pykstreams.dsl.argument_types import Face, argument_types, note_contradiction
+from pykstreams.dsl.argument_types import HasRecordSerdes, argument_types, note_contradiction
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -52,9 +52,11 @@ def calls(**functions: str) -> Callable[[F], F]:
 
 
 def _compare_types(step: str, arguments: tuple[str, ...], function: object, given: Mapping[str, object]) -> None:
-    handed = cast("Face", given["grouped"] if isinstance(given.get("grouped"), Face) else given["self"])._handed
+    serdes = cast(
+        "HasRecordSerdes", given["grouped"] if isinstance(given.get("grouped"), HasRecordSerdes) else given["self"]
+    )._record_serdes
     called = cast("Callable[..., object]", function)
-    note_contradiction(handed.graph, step, called, arguments, argument_types(handed, called, given))
+    note_contradiction(serdes.graph, step, called, arguments, argument_types(serdes, called, given))
 
 
 def _by_name(signature: inspect.Signature, given: tuple[object, ...]) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeAlias
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import VR, Aggregator, Initializer, K
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
-from pykstreams.dsl.argument_types import Handed, aggregate_types, note_contradiction
+from pykstreams.dsl.argument_types import RecordSerdes, aggregate_types, note_contradiction
 from pykstreams.dsl.inference import aggregate_serde, merged, passed_on
 from pykstreams.dsl.place import Place, common_placement
 from pykstreams.dsl.stores.materialization import TableStore
@@ -61,9 +61,9 @@ class CogroupedRecords(Generic[K, VR]):
         return functools.reduce(merged, others, passed_on(first))
 
     @property
-    def handed(self) -> Handed:
-        """The keys that functions are handed which are for the records of all streams."""
-        return Handed(self.graph, self.key_serde(), None)
+    def record_serdes(self) -> RecordSerdes:
+        """Those of the records that functions get which are for all streams: of their keys."""
+        return RecordSerdes(self.graph, self.key_serde(), None)
 
     def value_serde(self, initializer: Initializer[VR]) -> SerdeOrDefault:
         """The serde of aggregates, where the functions say their type; else the default.

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, add_late_child, late_child_of
-from pykstreams.dsl.argument_types import Handed
+from pykstreams.dsl.argument_types import RecordSerdes
 from pykstreams.dsl.options import Grouped
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartition_node
@@ -36,10 +36,10 @@ class GroupedRecords(Generic[K, V, S]):
         self._repartition: RepartitionNode | None = None
 
     @property
-    def handed(self) -> Handed:
-        """The records that aggregators are handed: as they come, or as they are read behind a repartition topic."""
+    def record_serdes(self) -> RecordSerdes:
+        """Those of the records that aggregators get: as they come, or as they are read behind a repartition topic."""
         given = self.options if self.place.is_scattered else self.place
-        return Handed(self.place.graph, given.key_serde, given.value_serde)
+        return RecordSerdes(self.place.graph, given.key_serde, given.value_serde)
 
     def aggregated(
         self,
