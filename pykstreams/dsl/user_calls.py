@@ -52,9 +52,8 @@ def calls(**functions: str) -> Callable[[F], F]:
 
 
 def _compare_types(step: str, arguments: tuple[str, ...], function: object, given: Mapping[str, object]) -> None:
-    serdes = cast(
-        "HasRecordSerdes", given["grouped"] if isinstance(given.get("grouped"), HasRecordSerdes) else given["self"]
-    )._record_serdes
+    grouped = given.get("grouped")
+    serdes = cast("HasRecordSerdes", grouped if isinstance(grouped, HasRecordSerdes) else given["self"])._record_serdes
     called = cast("Callable[..., object]", function)
     note_contradiction(serdes.graph, step, called, arguments, argument_types(serdes, called, given))
 

@@ -342,7 +342,7 @@ def _shown(key: object, kept: object, store: object, window: tuple[int, int] | N
 
 
 class _Parts(NamedTuple):
-    """What a store of some type keeps with its values."""
+    """The parts of the rows of a store, by its type."""
 
     value_of: Shown
     keeps_time: bool

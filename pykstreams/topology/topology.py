@@ -296,7 +296,7 @@ class Topology:
 
     @property
     def contradictions(self) -> tuple[str, ...]:
-        """The functions whose annotations contradict what their steps call them with, or need of them: a text for each."""
+        """A text for each function whose annotations contradict what its step calls it with, or needs of it."""
         return tuple(self._definition.contradictions)
 
     def note_generated_names(self, generated: str) -> None:
