@@ -11,21 +11,21 @@ from pykstreams._version import __version__
 from pykstreams.core.errors import SerializationError, StreamsError
 
 _COMMANDS = {
-    "backfill": "pykstreams.cli.backfill:backfill",
-    "bootstrap": "pykstreams.cli.bootstrap:bootstrap",
-    "check": "pykstreams.cli.check:check",
-    "describe": "pykstreams.cli.describe:describe",
-    "diff": "pykstreams.cli.diff:diff",
-    "dlq": "pykstreams.cli.dlq:dlq",
+    "backfill": "pykstreams.cli.jobs.backfill:backfill",
+    "bootstrap": "pykstreams.cli.jobs.bootstrap:bootstrap",
+    "check": "pykstreams.cli.topologies.check:check",
+    "describe": "pykstreams.cli.topologies.describe:describe",
+    "diff": "pykstreams.cli.topologies.diff:diff",
+    "dlq": "pykstreams.cli.dead_letters.dlq:dlq",
     "init": "pykstreams.cli.project.init:init",
     "lag": "pykstreams.cli.group:lag",
     "reset": "pykstreams.cli.reset:reset",
-    "run": "pykstreams.cli.run:run",
-    "state": "pykstreams.cli.state:state",
+    "run": "pykstreams.cli.workers.run:run",
+    "state": "pykstreams.cli.stores.state:state",
     "status": "pykstreams.cli.group:status",
     "top": "pykstreams.cli.live.top:top",
     "topics": "pykstreams.cli.topics:topics",
-    "types": "pykstreams.cli.serde_types:types",
+    "types": "pykstreams.cli.topologies.serde_types:types",
 }
 
 _HELP = """Kafka Streams for Python.

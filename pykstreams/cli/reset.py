@@ -18,7 +18,7 @@ from pykstreams.cli.options import (
     state_dir_option,
     topology_argument,
 )
-from pykstreams.cli.state import moment
+from pykstreams.cli.stores.state import moment
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig

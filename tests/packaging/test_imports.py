@@ -12,7 +12,7 @@ MODULES = [
     "pykstreams.testing",
     "pykstreams.runtime.clients.coordinators.streams_coordinator",
     "pykstreams.runtime.clients.inspection.cluster_facts",
-    "pykstreams.cli.check",
+    "pykstreams.cli.topologies.check",
 ]
 
 

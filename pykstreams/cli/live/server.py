@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import click
 
-from pykstreams.cli.token_file import token_in
+from pykstreams.cli.workers.token_file import token_in
 from pykstreams.core.errors import ClusterError, ConfigError
 
 Row: TypeAlias = Mapping[str, object]

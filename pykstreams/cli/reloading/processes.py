@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pykstreams.cli.reloading.reloader import Reloader
 from pykstreams.cli.reloading.watched_files import WatchedFiles
-from pykstreams.cli.supervisor import Process
-from pykstreams.cli.worker_process import WorkerProcesses
+from pykstreams.cli.workers.supervisor import Process
+from pykstreams.cli.workers.worker_process import WorkerProcesses
 from pykstreams.core.clock import SystemClock
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from pykstreams.cli.exit_codes import ExitCode
-from pykstreams.cli.supervisor import Event, Exited, Process, StopRequested
+from pykstreams.cli.workers.supervisor import Event, Exited, Process, StopRequested
 from pykstreams.core.clock import Clock
 
 log = logging.getLogger(__name__)

@@ -19,9 +19,9 @@ from click.testing import CliRunner, Result
 
 from pykstreams import Serdes, StreamsBuilder, StreamsConfig, Topology
 from pykstreams._version import __version__
-from pykstreams.cli import run as run_module
 from pykstreams.cli.app import _EPILOG, _HELP, cli
 from pykstreams.cli.exit_codes import ExitCode, exit_code
+from pykstreams.cli.workers import run as run_module
 from pykstreams.core.errors import (
     BootstrapError,
     ClusterError,

@@ -16,8 +16,8 @@ from examples.__main__ import main
 from examples.flight_delays.flight_delays import Flight, write_history
 from examples.pictures import picture
 from examples.running import FOLDER, Example, examples, played
-from pykstreams.cli.describe import describe
-from pykstreams.cli.run import run
+from pykstreams.cli.topologies.describe import describe
+from pykstreams.cli.workers.run import run
 
 ROOT = FOLDER.parent
 EXAMPLES = examples()

@@ -14,7 +14,7 @@ from pykstreams.cli.app import cli
 from pykstreams.cli.live.stores import told
 from pykstreams.http import Address, HttpOptions, HttpServer, app
 from pykstreams.http.server import bound
-from tests.unit.cli.test_state import shop
+from tests.unit.cli.stores.test_state import shop
 from tests.unit.http.served_application import Streams
 from tests.unit.runtime.queries.queried import Application
 

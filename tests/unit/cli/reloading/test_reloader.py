@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pykstreams.cli.reloading.reloader import Reloader
-from pykstreams.cli.supervisor import Event, Exited, StopRequested
+from pykstreams.cli.workers.supervisor import Event, Exited, StopRequested
 from pykstreams.testing.clock import MockClock
 
 Step = Event | str | None

@@ -10,8 +10,8 @@ from types import FrameType
 
 import pytest
 
-from pykstreams.cli.supervisor import Exited, StopRequested
-from pykstreams.cli.worker_process import WorkerProcesses, stop_with_supervisor
+from pykstreams.cli.workers.supervisor import Exited, StopRequested
+from pykstreams.cli.workers.worker_process import WorkerProcesses, stop_with_supervisor
 
 DEADLINE_S = 60.0
 

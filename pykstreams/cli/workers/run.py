@@ -22,8 +22,8 @@ from pykstreams.cli.options import (
     settings_options,
     topology_argument,
 )
-from pykstreams.cli.serving import Serving
-from pykstreams.cli.worker_process import stop_with_supervisor
+from pykstreams.cli.workers.serving import Serving
+from pykstreams.cli.workers.worker_process import stop_with_supervisor
 from pykstreams.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -370,8 +370,8 @@ def _look(topology: Topology, config: StreamsConfig, stopped: Callable[[], bool]
 
 def _supervise(count: int, arguments: list[str], look: Callable[[Callable[[], bool]], None] | None) -> int:
     from pykstreams.cli.exit_codes import ExitCode
-    from pykstreams.cli.supervisor import Supervisor
-    from pykstreams.cli.worker_process import WorkerProcesses
+    from pykstreams.cli.workers.supervisor import Supervisor
+    from pykstreams.cli.workers.worker_process import WorkerProcesses
     from pykstreams.core.clock import SystemClock
 
     processes = WorkerProcesses(arguments)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import orjson
 
-from pykstreams.cli.letter_texts import plain
+from pykstreams.cli.dead_letters.letter_texts import plain
 from pykstreams.cli.row_texts import cell_text, time_text
 from pykstreams.core.errors import ConfigError, SerdeError
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import click
 
-from pykstreams.cli import row_texts
+from pykstreams.cli.row_texts import time_text
 
 if TYPE_CHECKING:
     from pykstreams.core.types import Headers
@@ -80,13 +80,13 @@ def read_text(found: object) -> str:
     return str(found)
 
 
-def time_text(ms: int) -> str:
+def time_or_unknown(ms: int) -> str:
     """A time to read.
 
-    >>> time_text(1767225600123), time_text(-1)
+    >>> time_or_unknown(1767225600123), time_or_unknown(-1)
     ('2026-01-01T00:00:00.123Z', 'unknown')
     """
-    return "unknown" if ms < 0 else row_texts.time_text(ms)
+    return "unknown" if ms < 0 else time_text(ms)
 
 
 def as_data(letter: DeadLetter, key: Shown, value: Shown) -> dict[str, object]:
@@ -117,7 +117,7 @@ def as_text(letter: DeadLetter, key: Shown, value: Shown) -> str:
     if letter.source_topic is not None:
         source = f"{letter.source_topic}-{letter.source_partition} offset {letter.source_offset}"
     lines = [
-        f"{letter.topic}-{letter.partition} offset {letter.offset}, {time_text(letter.timestamp)}",
+        f"{letter.topic}-{letter.partition} offset {letter.offset}, {time_or_unknown(letter.timestamp)}",
         f"  from       {source}",
         f"  key        {key(letter.key, letter.headers)}",
         f"  value      {value(letter.value, letter.headers)}",
@@ -125,7 +125,7 @@ def as_text(letter: DeadLetter, key: Shown, value: Shown) -> str:
         f"  error      {letter.exception or 'unknown'}: {_or_null(letter.message)}",
     ]
     if letter.attempts is not None:
-        first = "" if letter.first_failure is None else f", first failed {time_text(letter.first_failure)}"
+        first = "" if letter.first_failure is None else f", first failed {time_or_unknown(letter.first_failure)}"
         lines.append(f"  attempts   {letter.attempts}{first}")
     lines += (f"  {line}" for line in (letter.stacktrace or "").rstrip().splitlines())
     return "\n".join(lines)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pykstreams.cli.token_file import token_in
+from pykstreams.cli.workers.token_file import token_in
 from pykstreams.core.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -155,7 +155,7 @@ def get(
         return
     _refuse_without_url()
     topology, store, key = _words(words, "TOPOLOGY STORE KEY")
-    from pykstreams.cli.folder_rows import AskedKey, ShownRow, source_of, text_of
+    from pykstreams.cli.stores.folder_rows import AskedKey, ShownRow, source_of, text_of
     from pykstreams.state.bulk.places import held, was_closed
     from pykstreams.state.directory.state_directory import application_folder
     from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, TypedDict, TypeVar, Unpack
 
 import click
 
-from pykstreams.cli.letter_texts import as_data, as_text, shown_by, time_text
+from pykstreams.cli.dead_letters.letter_texts import as_data, as_text, shown_by, time_or_unknown
 from pykstreams.cli.options import combined_config, format_option
-from pykstreams.cli.state import moment
+from pykstreams.cli.stores.state import moment
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
@@ -127,7 +127,7 @@ def list_letters(
         there = Letters.of(given.config, topic)
         replayed = _replayed(there, f"{topic}-replay" if group is None else group)
         for letter in filter(given.selection.has, there):
-            when = "" if by is None else time_text(letter.timestamp).partition(_ENDS[by])[0]
+            when = "" if by is None else time_or_unknown(letter.timestamp).partition(_ENDS[by])[0]
             kind = letter.exception or "unknown", letter.source_topic or "unknown", when
             counts[kind] += 1
             sent[kind] += replayed is not None and replayed[letter.partition].has(letter.offset)
@@ -137,7 +137,7 @@ def list_letters(
             exception, source, when = kind
             row = {"topic": topic, "exception": exception, "source": source, "letters": counts[kind]}
             row["replayed"] = None if replayed is None else sent[kind]
-            span = {"first": time_text(times[kind][0]), "last": time_text(times[kind][1])}
+            span = {"first": time_or_unknown(times[kind][0]), "last": time_or_unknown(times[kind][1])}
             rows.append(row | ({} if by is None else {by: when}) | span)
     if form == "json":
         click.echo(json.dumps(rows, indent=2))

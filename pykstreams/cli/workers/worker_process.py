@@ -18,7 +18,7 @@ import threading
 from collections.abc import Sequence
 from types import FrameType
 
-from pykstreams.cli.supervisor import Event, Exited, Process, StopRequested
+from pykstreams.cli.workers.supervisor import Event, Exited, Process, StopRequested
 
 
 class WorkerProcesses:

@@ -12,14 +12,14 @@ import click
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from pykstreams.cli.serving import Listening, Serving
+from pykstreams.cli.workers.serving import Listening, Serving
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
 from pykstreams.http import Address
 from pykstreams.http.server import bound, check_ca
 from tests.brokers.reaper import Process
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PATIENCE_S = 60.0
 
 SCRIPT = """
@@ -85,7 +85,7 @@ def test_without_the_extra_it_is_refused_at_the_start_with_what_to_install() -> 
     script = """
 import sys
 sys.modules["uvicorn"] = None
-from pykstreams.cli.serving import Serving
+from pykstreams.cli.workers.serving import Serving
 Serving(":80").check()
 """
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)

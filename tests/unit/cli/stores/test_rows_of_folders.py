@@ -28,7 +28,7 @@ SETTINGS = {
 }
 
 SCRIPT = f"""
-from tests.unit.cli.test_rows_of_folders import typed
+from tests.unit.cli.stores.test_rows_of_folders import typed
 application_id = "shop"
 config = {SETTINGS!r}
 def build():
@@ -138,7 +138,7 @@ def test_folders_and_running_applications_answer_alike(
 UNREAD = """
 from pykstreams import Materialized, StreamsBuilder, TimeWindows
 from pykstreams.serdes.json.json_serde import JsonSerde
-from tests.unit.cli.test_rows_of_folders import joined
+from tests.unit.cli.stores.test_rows_of_folders import joined
 application_id = "shop"
 def build():
     return joined(JsonSerde(dict))
@@ -190,7 +190,7 @@ def test_value_that_cannot_be_read_is_shown_with_its_key(
 
 LONGS = """
 from pykstreams import Serdes
-from tests.unit.cli.test_rows_of_folders import {make}
+from tests.unit.cli.stores.test_rows_of_folders import {make}
 application_id = "shop"
 def build():
     return {make}(Serdes.long())

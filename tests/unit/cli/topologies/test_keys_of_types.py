@@ -128,7 +128,7 @@ KEYS: list[tuple[Any, Any]] = [
 ]
 
 SCRIPT = """
-from tests.unit.cli.test_keys_of_types import KEYS, table
+from tests.unit.cli.topologies.test_keys_of_types import KEYS, table
 application_id = "shop"
 def build():
     return table(KEYS[{number}][0])
@@ -208,7 +208,7 @@ def test_keys_are_read_and_written_as_the_changelog_has_them(
     application.commit()
     application.close()
     script = f"""
-from tests.unit.cli.test_keys_of_types import KeysWithTopic, table
+from tests.unit.cli.topologies.test_keys_of_types import KeysWithTopic, table
 application_id = "shop"
 config = {settings}
 def build():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pykstreams.cli.bootstrap_build import build
+from pykstreams.cli.jobs.bootstrap_build import build
 
 if TYPE_CHECKING:
     from pykstreams.state.bulk.manifest import Manifest, StoreManifest

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from pykstreams.cli.app import cli
-from pykstreams.cli.letter_texts import Text, as_data, as_text, plain, read_text, shown_by, time_text
+from pykstreams.cli.dead_letters.letter_texts import Text, as_data, as_text, plain, read_text, shown_by, time_or_unknown
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterError, MissingSinkTopicError
 from pykstreams.core.ids import TopicPartition
@@ -169,7 +169,7 @@ def test_a_serde_that_is_none_is_refused() -> None:
 
 
 def test_times_that_nobody_knows_are_unknown() -> None:
-    assert (time_text(-1), plain(b"a\tb")) == ("unknown", "a\tb")
+    assert (time_or_unknown(-1), plain(b"a\tb")) == ("unknown", "a\tb")
 
 
 @pytest.mark.parametrize("by", ["hour", "day"])

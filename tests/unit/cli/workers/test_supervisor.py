@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykstreams.cli.supervisor import Event, Exited, RestartPolicy, StopRequested, Supervisor
+from pykstreams.cli.workers.supervisor import Event, Exited, RestartPolicy, StopRequested, Supervisor
 
 
 class StepClock:

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from pykstreams import KStream, Materialized, Serdes, SessionWindows, Stores, StreamsBuilder, TimeWindows
 from pykstreams.cli.app import cli
-from pykstreams.cli.state import key_of, moment
+from pykstreams.cli.stores.state import key_of, moment
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId
@@ -24,7 +24,7 @@ from pykstreams.state.directory.state_directory import StateDirectory
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
 SCRIPT = """
-from tests.unit.cli.test_state import shop
+from tests.unit.cli.stores.test_state import shop
 application_id = "shop"
 config = {"default.key.serde": "pykstreams.serdes.primitives:StringSerde",
           "default.value.serde": "pykstreams.serdes.primitives:StringSerde"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pykstreams.cli.job_options import bulk_jobs, job_options
+from pykstreams.cli.jobs.job_options import bulk_jobs, job_options
 from pykstreams.cli.options import (
     SETTINGS_HELP,
     combined_config,

@@ -1,0 +1,1 @@
+"""The commands that list, show and replay dead letters."""

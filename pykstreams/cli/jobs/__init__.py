@@ -1,0 +1,1 @@
+"""The commands of jobs that make state in bulk."""

@@ -1,0 +1,1 @@
+"""The commands that show stores: of folders, and of running applications."""

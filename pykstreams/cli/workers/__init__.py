@@ -1,0 +1,1 @@
+"""The command that runs workers, as one process or several, and what each of them serves."""
