@@ -1,4 +1,7 @@
-"""A request and its answer, as routes see them: without a connection, and without ASGI."""
+"""A request and its answer, as routes see them: without a connection, and without ASGI.
+
+Both are values, never changed; not frozen, since a worker makes some for each question.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ LIVE: Final = "/health/live"
 READY: Final = "/health/ready"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HttpRequest:
     """A request; stores are only read, so it has no body.
 
@@ -30,7 +33,7 @@ class HttpRequest:
     authorization: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HttpAnswer:
     """An answer, whole."""
 
