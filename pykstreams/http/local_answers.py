@@ -65,9 +65,9 @@ def mark_of_question(path: str, query: Mapping[str, str]) -> str:
     return hashlib.blake2s(orjson.dumps(told), digest_size=6).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Source:
-    """Where the rows of a partition are from, and how current they are.
+    """Where the rows of a partition are from, and how current they are; a value, never changed.
 
     :param offset_lag: changelog offsets that are missing; ``None`` for a task that runs.
     :param stale_ms: since when at most they have been missing; ``None`` where that is not known.

@@ -101,9 +101,9 @@ def not_readable(store: StoreDescription) -> ProblemError:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class KeyQuestion:
-    """The value of a key of a key-value store."""
+    """The value of a key of a key-value store; a value itself, never changed, and made for each question."""
 
     store: StoreDescription
     key: object
@@ -175,9 +175,9 @@ class _Raw:
         return data
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class VersionQuestion:
-    """The version of a key that was valid at a time; the newest one without a time."""
+    """The version of a key that was valid at a time; the newest one without a time. A value, never changed."""
 
     store: StoreDescription
     key: object

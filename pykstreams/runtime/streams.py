@@ -352,8 +352,8 @@ class KafkaStreams:
                 tasks[task.id] = TaskHealth(runs, 0 if runs else remaining.get(task.id, 0))
         state = self.state
         alive = state not in (State.PENDING_ERROR, State.ERROR) and not stuck
-        all_run = state is State.RUNNING and all(one.running for one in tasks.values())
-        return Health(alive, all_run and not stuck, state, tasks, stuck)
+        runs = state is State.RUNNING and not stuck and not self._workers.is_one_ending
+        return Health(alive, runs and all(one.running for one in tasks.values()), state, tasks, stuck)
 
     def store(
         self,

@@ -64,6 +64,11 @@ class WorkerThreads:
         return list(self._workers.copy().values())
 
     @property
+    def is_one_ending(self) -> bool:
+        """Whether a worker has ended whose thread has not: its failure is being handled, for instance."""
+        return len(self._threads) > len(self._workers)
+
+    @property
     def has_ended(self) -> bool:
         """Whether no thread is left, or was ever started."""
         return not self._threads

@@ -78,9 +78,9 @@ class Role(Enum):
     """It is a global store, which every instance has."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HeldPartition:
-    """A partition of a store that is in this process; -1 stands for a global store."""
+    """A partition of a store that is in this process; -1 stands for a global store. A value, never changed."""
 
     partition: int
     role: Role

@@ -19,7 +19,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.runtime import streams as module
 from pykstreams.runtime.application import Application
 from pykstreams.runtime.clients.mock_cluster import EmbeddedCluster
-from pykstreams.runtime.health import TaskHealth
+from pykstreams.runtime.health import Health, TaskHealth
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.streams import GroupMembershipOperation, KafkaStreams
 from pykstreams.runtime.worker.worker import Worker
@@ -82,6 +82,25 @@ def test_failing_user_code_ends_in_error_with_its_reason(
     assert streams.wait(60_000) is State.ERROR
     assert "record orders-0 offset 0" in str(streams.error)
     assert not streams.health().alive
+
+
+def test_an_application_is_not_ready_while_the_handler_of_a_failed_worker_takes_its_time(
+    make: Callable[..., KafkaStreams], embedded_cluster: EmbeddedCluster
+) -> None:
+    """Its worker is gone by then, and who pages somebody may have to wait."""
+    found: list[Health] = []
+
+    def page(error: BaseException) -> StreamThreadExceptionResponse:
+        found.append(streams.health())
+        return StreamThreadExceptionResponse.SHUTDOWN_CLIENT
+
+    streams = make(int, uncaught_exception_handler=page)
+    streams.start()
+    assert streams.wait_for_state(State.RUNNING, 20_000)
+    send(embedded_cluster, "no number")
+    assert streams.wait(60_000) is State.ERROR
+
+    assert found == [Health(True, False, State.RUNNING, {})]
 
 
 def nothing(error: BaseException) -> None:
