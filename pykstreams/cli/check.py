@@ -72,7 +72,7 @@ def check(
 
 
 def annotation_findings(topology: Topology) -> list[Finding]:
-    """Finds functions that are annotated to take something else than they are called with."""
+    """Finds functions whose annotations contradict what their steps call them with, or need of them."""
     from pykstreams.runtime.checks.finding import Finding, Severity
 
     found = []

@@ -82,7 +82,7 @@ def note_contradiction(
     """
     parameters = parameters_of(function)
     wrong = any(
-        argument in known and _exclude(known[argument].type_, parameter.type_)
+        argument in known and exclude(known[argument].type_, parameter.type_)
         for argument, parameter in zip(arguments, parameters, strict=False)
     )
     if not wrong:
@@ -93,6 +93,12 @@ def note_contradiction(
         f"{step}: {shown_function(function)} is called with ({', '.join(called)}), and annotated to take "
         f"({', '.join(taken)}); put its parameters into the order of the call, or correct their annotations"
     )
+
+
+def exclude(one: object, other: object) -> bool:
+    """Whether no value is of both types."""
+    ones, others = _classes(one), _classes(other)
+    return bool(ones and others) and all(_are_apart(mine, its) for mine in ones or () for its in others or ())
 
 
 def _aggregates(given: Mapping[str, object]) -> bool:
@@ -116,12 +122,6 @@ def _of_returned(function: Callable[..., object]) -> KnownType | None:
 def _of_serde(serde: SerdeOrDefault) -> KnownType | None:
     type_ = TYPES.type_of(serde)
     return None if _classes(type_) is None else KnownType(type_, TYPES.name_of(serde))
-
-
-def _exclude(one: object, other: object) -> bool:
-    """Whether no value is of both types."""
-    ones, others = _classes(one), _classes(other)
-    return bool(ones and others) and all(_are_apart(mine, its) for mine in ones or () for its in others or ())
 
 
 def _classes(type_: object) -> frozenset[type] | None:

@@ -769,7 +769,7 @@ class KStream(Chained, Generic[K, V]):
             return KStream(join_with_table(mine, other._table, options, left=left_outer))
         if isinstance(other, GlobalKTable):
             graph.check_own(other._place.node)
-            return KStream(join_with_global_table(mine, other._view, options, left=left_outer))
+            return KStream(join_with_global_table(mine, other._place, other._view, options, left=left_outer))
         raise TypeError(f"the other side of a join is {other!r}; expected a KStream, a KTable or a GlobalKTable")
 
     def _with_selected_keys(

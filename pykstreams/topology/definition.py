@@ -111,7 +111,7 @@ class TopologyDefinition:
     generated_names: str = ""
     """The stores and topics whose names nobody gave, as text."""
     contradictions: list[str] = field(default_factory=list)
-    """Functions that are annotated to take something else than they are called with, as texts."""
+    """Functions whose annotations contradict what their steps call them with, or need of them, as texts."""
 
     def add(self, node: NodeDefinition) -> None:
         self.nodes[node.name] = node

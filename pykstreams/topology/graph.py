@@ -383,7 +383,7 @@ class Graph:
         self.copartitioned: list[set[str]] = []
         self.implicit_names = ImplicitNames()
         self.contradictions: list[str] = []
-        """Functions that are annotated to take something else than they are called with, as texts."""
+        """Functions whose annotations contradict what their steps call them with, or need of them, as texts."""
         self.join_repartitions: dict[object, RepartitionNode] = {}
         """The node by which a stream was repartitioned for a join, by the place of the stream and where its keys lie
         then.

@@ -291,12 +291,12 @@ class Topology:
         self._definition.stream_serdes.update(serdes)
 
     def note_contradictions(self, texts: Iterable[str]) -> None:
-        """Notes functions that are annotated to take something else than they are called with."""
+        """Notes functions whose annotations contradict what their steps call them with, or need of them."""
         self._definition.contradictions += [text for text in texts if text not in self._definition.contradictions]
 
     @property
     def contradictions(self) -> tuple[str, ...]:
-        """The functions that are annotated to take something else than they are called with, a text for each."""
+        """The functions whose annotations contradict their steps, a text for each."""
         return tuple(self._definition.contradictions)
 
     def note_generated_names(self, generated: str) -> None:

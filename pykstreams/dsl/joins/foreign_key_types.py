@@ -1,7 +1,8 @@
 """Foreign keys whose annotated type no key of the other table can have.
 
 Invariant: what is refused would be refused of every record, too. So only such types are looked at of which no value is
-of two at once, and serdes of this project that refuse a value by its type alone.
+of two at once, and serdes of this project that refuse a value by its type alone. Of all other types, and of keys of
+global tables, a contradiction is noted, as those of parameters are.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final, cast
 from uuid import UUID
 
 from pykstreams.core.errors import TopologyError, WrongTypeError
+from pykstreams.dsl.argument_types import exclude
 from pykstreams.dsl.inference import element_types, result_types, shown_function
 from pykstreams.dsl.place import Place
 from pykstreams.serdes.base import AnySerde
@@ -49,15 +51,36 @@ def check_foreign_keys(extractor: Callable[..., Iterable[object]], referred: Pla
     _check(extractor, element_types(extractor), referred, serde)
 
 
+def note_global_key(selector: Callable[..., object], referred: Place) -> None:
+    """Notes in the graph that a function is annotated to return what no key of a global table is."""
+    types = result_types(selector)
+    if _are_apart(types, referred.key_serde):
+        said = _contradiction(selector, types, referred, referred.key_serde, "key of the global table")
+        referred.graph.contradictions.append(f"{referred.name}: {said}")
+
+
 def _check(extractor: Callable[..., object], types: tuple[object, ...], referred: Place, serde: object) -> None:
+    said = _contradiction(extractor, types, referred, serde, "foreign key")
     if types and all(_is_refused(type_, serde) for type_ in types):
-        names = " | ".join(map(type_name, types))
-        keys = TYPES.name_of(serde)
-        raise TopologyError(
-            f"{shown_function(extractor)} is annotated to return {names} as foreign key, and keys of {referred.name} "
-            f"are {keys}: no row would be found; let it return {keys}, give the table keys of {names}, or correct the "
-            "annotation"
-        )
+        raise TopologyError(said)
+    if _are_apart(types, serde):
+        referred.graph.contradictions.append(f"{referred.name}: {said}")
+
+
+def _are_apart(types: tuple[object, ...], serde: object) -> bool:
+    keys = TYPES.type_of(serde)
+    return bool(types) and all(exclude(type_, keys) for type_ in types)
+
+
+def _contradiction(
+    extractor: Callable[..., object], types: tuple[object, ...], referred: Place, serde: object, wanted: str
+) -> str:
+    names, keys = " | ".join(map(type_name, types)), TYPES.name_of(serde)
+    return (
+        f"{shown_function(extractor)} is annotated to return {names} as {wanted}, and keys of {referred.name} are "
+        f"{keys}: no row would be found; let it return {keys}, give the table keys of {names}, or correct the "
+        "annotation"
+    )
 
 
 def _is_refused(type_: object, serde: object) -> bool:

@@ -7,6 +7,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from pykstreams.core.types import KeyValueMapper
 from pykstreams.core.windows import JoinWindows
+from pykstreams.dsl.joins.foreign_key_types import note_global_key
 from pykstreams.dsl.joins.stream_foreign_key_join import join_stream_by_foreign_key
 from pykstreams.dsl.joins.stream_stream_join import join_streams
 from pykstreams.dsl.joins.stream_table_join import (
@@ -101,7 +102,7 @@ def join_with_table(stream: Place, table: Table, options: JoinOptions[K, V, VO, 
 
 
 def join_with_global_table(
-    stream: Place, view: AnyTableView, options: JoinOptions[K, V, VO, KG, VR], *, left: bool
+    stream: Place, table: Place, view: AnyTableView, options: JoinOptions[K, V, VO, KG, VR], *, left: bool
 ) -> Place:
     """Joins a stream with a global table, which is asked for the keys that ``key_selector`` gives."""
     options.refuse(
@@ -113,6 +114,7 @@ def join_with_global_table(
         raise TypeError(
             "a join with a global table needs key_selector=, a function of (key, value) that gives the key to look up"
         )
+    note_global_key(options.key_selector, table)
     return join_stream_with_global_table(
         stream, view, options.key_selector, options.joiner, options.name, left=left, with_key=options.with_key
     )

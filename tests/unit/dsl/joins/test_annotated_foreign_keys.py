@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated, Any, NewType
 from uuid import UUID
 
 import pytest
 
-from pykstreams import Joined, KStream, KTable, Serdes, StreamsBuilder
+from pykstreams import GlobalKTable, Joined, KStream, KTable, Serdes, StreamsBuilder
 from pykstreams.core.errors import TopologyError
 from pykstreams.serdes import CombinedKey
 
@@ -158,3 +159,68 @@ def test_serde_of_the_join_counts_where_it_is_given() -> None:
     joined: Joined[Any, Any, Any] = Joined(key_serde=int)
 
     stream.join(referred(builder, int), both, key_selector=with_key(number), joined=joined)
+
+
+@dataclass(frozen=True)
+class CustomerId:
+    name: str
+
+
+@dataclass(frozen=True)
+class OrderId:
+    number: int
+
+
+@pytest.mark.parametrize(
+    ("type_", "key"),
+    [(CustomerId, str), (str, CustomerId), (OrderId, CustomerId), (CustomerId | None, int), (list[str], str)],
+)
+@pytest.mark.parametrize("join", [inner, left, outer, one_to_many, of_stream])
+def test_keys_of_other_classes_are_warned_of(join: Join, type_: Any, key: Any) -> None:
+    builder = StreamsBuilder()
+    extract: Callable[..., Any] = keyed(returns(type_)) if join is of_stream else returns(type_)
+    if join is of_stream:
+        stream: KStream[str, str] = builder.stream("orders", str, str)
+        stream.join(referred(builder, key), both, key_selector=extract)
+    else:
+        join(builder, extract, key)
+
+    (text,) = builder.build().contradictions
+    assert "is annotated to return" in text
+    assert ": no row would be found; let it return" in text
+
+
+def keyed(extractor: Callable[[str], Any]) -> Callable[[str, str], Any]:
+    def select(key: str, order: str) -> Any:
+        return extractor(order)
+
+    select.__annotations__["return"] = extractor.__annotations__["return"]
+    return select
+
+
+def of_global_table(builder: StreamsBuilder, type_: Any, key: Any, *, left_outer: bool) -> None:
+    stream: KStream[str, str] = builder.stream("orders", str, str)
+    customers: GlobalKTable[Any, str] = builder.global_table("customers", key, str)
+    join = stream.left_join if left_outer else stream.join
+    join(customers, both, key_selector=keyed(returns(type_)))
+
+
+@pytest.mark.parametrize("left_outer", [False, True])
+@pytest.mark.parametrize(("type_", "key"), [(int, str), (str, UUID), (str, CustomerId), (CustomerId, str)])
+def test_keys_that_a_global_table_cannot_have_are_warned_of(type_: Any, key: Any, left_outer: bool) -> None:
+    builder = StreamsBuilder()
+    of_global_table(builder, type_, key, left_outer=left_outer)
+
+    (text,) = builder.build().contradictions
+    assert "select (" in text
+    assert "as key of the global table, and keys of KTABLE-SOURCE-" in text
+
+
+@pytest.mark.parametrize(
+    ("type_", "key"), [(str, str), (int, float), (Any, str), (str | int, str), (CustomerId, CustomerId), (Number, int)]
+)
+def test_keys_that_a_global_table_may_have_are_taken(type_: Any, key: Any) -> None:
+    builder = StreamsBuilder()
+    of_global_table(builder, type_, key, left_outer=False)
+
+    assert builder.build().contradictions == ()
