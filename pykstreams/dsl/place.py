@@ -65,7 +65,7 @@ class Place:
 
 def handed_by(place: Place) -> Handed:
     """Returns the keys and values that functions of a step are handed which follows a place."""
-    return Handed(place.graph, place.key_serde, place.value_serde)
+    return Handed(place.graph, place.key_serde, place.value_serde, place.name)
 
 
 def _type_of(serde: SerdeOrDefault) -> str:

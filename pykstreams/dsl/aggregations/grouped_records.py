@@ -39,7 +39,7 @@ class GroupedRecords(Generic[K, V, S]):
     def handed(self) -> Handed:
         """The records that aggregators are handed: as they come, or as they are read behind a repartition topic."""
         given = self.options if self.place.is_scattered else self.place
-        return Handed(self.place.graph, given.key_serde, given.value_serde)
+        return Handed(self.place.graph, given.key_serde, given.value_serde, self.place.name)
 
     def aggregated(
         self,
