@@ -30,6 +30,8 @@ class RecordSerdes(NamedTuple):
     graph: Graph
     key_serde: SerdeOrDefault
     value_serde: SerdeOrDefault
+    name: str = ""
+    """The processor that they come from."""
 
 
 @runtime_checkable

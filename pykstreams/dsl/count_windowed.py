@@ -56,7 +56,7 @@ class CountWindowedKStream(Generic[K, V]):
         """Counts the records of each window, as 8-byte longs unless a value serde is given."""
         return self._aggregated(_AGGREGATE, name, options_of(materialized), LongSerde(), COUNT)
 
-    @calls(reducer="aggregate, new")
+    @calls(reducer="aggregate, new -> value")
     def reduce(
         self,
         reducer: Reducer[V],
@@ -68,7 +68,7 @@ class CountWindowedKStream(Generic[K, V]):
         value_serde = self._records.options.value_serde
         return self._aggregated(_REDUCE, name, options_of(materialized), value_serde, reducing(reducer))
 
-    @calls(initializer="", aggregator="key, value, aggregate")
+    @calls(initializer="", aggregator="key, value, aggregate -> value")
     def aggregate(
         self,
         initializer: Initializer[VR],

@@ -72,7 +72,7 @@ class KGroupedStream(Chained, Generic[K, V]):
         )
         return self._aggregated(_AGGREGATE, name, store, StreamCount)
 
-    @calls(reducer="aggregate, new")
+    @calls(reducer="aggregate, new -> value")
     def reduce(
         self,
         reducer: Reducer[V],
@@ -91,7 +91,7 @@ class KGroupedStream(Chained, Generic[K, V]):
         )
         return self._aggregated(_REDUCE, name, store, lambda kept, old: StreamReduce(kept, reducer, old))
 
-    @calls(initializer="", aggregator="key, value, aggregate")
+    @calls(initializer="", aggregator="key, value, aggregate -> value")
     def aggregate(
         self,
         initializer: Initializer[VR],

@@ -60,7 +60,7 @@ class KGroupedTable(Chained, Generic[K, V]):
             _AGGREGATE, name, store, lambda kept, old: TableAggregate(kept, _zero, _plus_one, _minus_one, old)
         )
 
-    @calls(adder="aggregate, new", subtractor="aggregate, old")
+    @calls(adder="aggregate, new -> value", subtractor="aggregate, old")
     def reduce(
         self,
         adder: Reducer[V],
@@ -75,7 +75,7 @@ class KGroupedTable(Chained, Generic[K, V]):
             "KTABLE-REDUCE-", name, store, lambda kept, old: TableReduce(kept, adder, subtractor, old)
         )
 
-    @calls(initializer="", adder="key, value, aggregate", subtractor="key, value, aggregate")
+    @calls(initializer="", adder="key, value, aggregate -> value", subtractor="key, value, aggregate")
     def aggregate(
         self,
         initializer: Initializer[VR],

@@ -128,14 +128,14 @@ class KStream(Chained, Generic[K, V]):
         """Keeps the records for which ``predicate(key, value)`` does not hold."""
         return self._keeping(self._tried("KSTREAM-FILTER-", name, Filter(predicate, negate=True), retry))
 
-    @calls(mapper="key, value")
+    @calls(mapper="key, value -> key")
     def select_key(
         self, mapper: KeyValueMapper[K, V, KR], *, retry: Retry[K, V] | None = None, name: str | None = None
     ) -> KStream[KR, V]:
         """Sets the key of each record to ``mapper(key, value)``; marks the stream for repartitioning."""
         return self._with_selected_keys(mapper, retry, name)
 
-    @calls(mapper="key, value")
+    @calls(mapper="key, value -> pair")
     def map(
         self,
         mapper: KeyValueMapper[K, V, tuple[KR, VR]],
@@ -164,7 +164,7 @@ class KStream(Chained, Generic[K, V]):
         retry: Retry[K, V] | None = None,
         name: str | None = None,
     ) -> KStream[K, VR]: ...
-    @calls(mapper="key?, value")
+    @calls(mapper="key?, value -> value")
     def map_values(
         self,
         mapper: Callable[..., VR],
@@ -199,7 +199,7 @@ class KStream(Chained, Generic[K, V]):
         retries: int = 0,
         name: str | None = None,
     ) -> KStream[K, VR]: ...
-    @calls(fn="await key?, value")
+    @calls(fn="await key?, value -> value")
     def map_values_async(
         self,
         fn: Callable[..., Awaitable[VR]],
@@ -224,7 +224,7 @@ class KStream(Chained, Generic[K, V]):
         operator = MapValuesAsync(fn, with_key, max_in_flight, timeout_ms, retries)
         return self._with_new_values(Step(self._named("KSTREAM-MAPVALUESASYNC-", name), operator), value_serde(fn))
 
-    @calls(fn="await key asked for", joiner="value, answer", key="key, value")
+    @calls(fn="await key asked for", joiner="value, answer -> value", key="key, value")
     def lookup(
         self,
         fn: Callable[[KG], Awaitable[VO | None]],
@@ -248,7 +248,7 @@ class KStream(Chained, Generic[K, V]):
         operator = Lookup(fn, joiner, key, cache, max_in_flight, timeout_ms, retries)
         return self._with_new_values(Step(self._named("KSTREAM-LOOKUP-", name), operator), value_serde(joiner))
 
-    @calls(mapper="key, value")
+    @calls(mapper="key, value -> pairs")
     def flat_map(
         self,
         mapper: KeyValueMapper[K, V, Iterable[tuple[KR, VR]]],
@@ -278,7 +278,7 @@ class KStream(Chained, Generic[K, V]):
         retry: Retry[K, V] | None = None,
         name: str | None = None,
     ) -> KStream[K, VR]: ...
-    @calls(mapper="key?, value")
+    @calls(mapper="key?, value -> values")
     def flat_map_values(
         self,
         mapper: Callable[..., Iterable[VR]],
@@ -440,7 +440,7 @@ class KStream(Chained, Generic[K, V]):
         )
         return KGroupedStream(self._place, self._grouped(options), KStream)
 
-    @calls(key_selector="key, value")
+    @calls(key_selector="key, value -> key")
     def group_by(
         self, key_selector: KeyValueMapper[K, V, KR], grouped: Grouped[KR, V] | None = None
     ) -> KGroupedStream[KR, V]:
@@ -535,7 +535,7 @@ class KStream(Chained, Generic[K, V]):
         key_selector: KeyValueMapper[K, V, KG | None],
         name: str | None = None,
     ) -> KStream[K, VR]: ...
-    @calls(joiner="key?, value, other value", key_selector="key, value")
+    @calls(joiner="key?, value, other value -> value", key_selector="key, value")
     def join(
         self,
         other: KStream[K, VO] | KTable[KG, VO] | GlobalKTable[KG, VO],
@@ -668,7 +668,7 @@ class KStream(Chained, Generic[K, V]):
         key_selector: KeyValueMapper[K, V, KG | None],
         name: str | None = None,
     ) -> KStream[K, VR]: ...
-    @calls(joiner="key?, value, other value", key_selector="key, value")
+    @calls(joiner="key?, value, other value -> value", key_selector="key, value")
     def left_join(
         self,
         other: KStream[K, VO] | KTable[KG, VO] | GlobalKTable[KG, VO],
@@ -722,7 +722,7 @@ class KStream(Chained, Generic[K, V]):
         windows: JoinWindows,
         stream_joined: StreamJoined[K, V, VO] | None = None,
     ) -> KStream[K, VR]: ...
-    @calls(joiner="key?, value, other value")
+    @calls(joiner="key?, value, other value -> value")
     def outer_join(
         self,
         other: KStream[K, VO],

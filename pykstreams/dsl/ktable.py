@@ -142,7 +142,7 @@ class KTable(Chained, Generic[K, V]):
         materialized: Materialized[K, VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[K, VR]: ...
-    @calls(mapper="key?, value")
+    @calls(mapper="key?, value -> value")
     def map_values(
         self,
         mapper: Callable[..., VR],
@@ -177,7 +177,7 @@ class KTable(Chained, Generic[K, V]):
         keys, values = passed_on(self._table.place.key_serde), transformer_serde(supplier)
         store = None if materialized is None else named_table_store(options_of(materialized), keys, values)
         logic = DerivedTable(self._table.logic, store, lambda kept, old: TableTransformValues(supplier, kept, old))
-        return self._derived(
+        made: KTable[K, VR] = self._derived(
             "KTABLE-TRANSFORMVALUES-",
             name,
             logic,
@@ -187,12 +187,15 @@ class KTable(Chained, Generic[K, V]):
             brought=provided_stores(supplier),
             connect=state_store_names,
         )
+        place = made._table.place
+        place.graph.makers[place.name, "value"] = ""
+        return made
 
     @overload
     def to_stream(self, key_mapper: None = None, *, name: str | None = None) -> KStream[K, V]: ...
     @overload
     def to_stream(self, key_mapper: KeyValueMapper[K, V, KR], *, name: str | None = None) -> KStream[KR, V]: ...
-    @calls(key_mapper="key, value")
+    @calls(key_mapper="key, value -> key")
     def to_stream(
         self, key_mapper: KeyValueMapper[K, V, KR] | None = None, *, name: str | None = None
     ) -> KStream[K, V] | KStream[KR, V]:
@@ -214,7 +217,7 @@ class KTable(Chained, Generic[K, V]):
         """
         return KTable(suppress(self._table, suppressed))
 
-    @calls(selector="key, value")
+    @calls(selector="key, value -> pair")
     def group_by(
         self,
         selector: KeyValueMapper[K, V, tuple[KR, VR]],
@@ -290,7 +293,7 @@ class KTable(Chained, Generic[K, V]):
         name: str | None = None,
     ) -> KTable[KR, VR]: ...
     @calls(
-        joiner="value, other value",
+        joiner="value, other value -> value",
         foreign_key_extractor="key?, value",
         foreign_keys_extractor="value",
         mapper="key, value",
@@ -411,7 +414,7 @@ class KTable(Chained, Generic[K, V]):
         name: str | None = None,
     ) -> KTable[KR, VR]: ...
     @calls(
-        joiner="value, other value",
+        joiner="value, other value -> value",
         foreign_key_extractor="key?, value",
         foreign_keys_extractor="value",
         mapper="key, value",
@@ -475,7 +478,7 @@ class KTable(Chained, Generic[K, V]):
         materialized: Materialized[CombinedKey[KO, K | None], VR] | str | None = None,
         name: str | None = None,
     ) -> KTable[CombinedKey[KO, K | None], VR]: ...
-    @calls(joiner="value, other value", foreign_key_extractor="key?, value")
+    @calls(joiner="value, other value -> value", foreign_key_extractor="key?, value")
     def right_join(
         self,
         other: KTable[KO, VO],
@@ -544,7 +547,7 @@ class KTable(Chained, Generic[K, V]):
         name: str | None = None,
     ) -> KTable[KR, VR]: ...
     @calls(
-        joiner="value, other value",
+        joiner="value, other value -> value",
         foreign_key_extractor="key?, value",
         mapper="key, value",
         selector="key, other key",
@@ -622,7 +625,7 @@ class KTable(Chained, Generic[K, V]):
         name: str | None = None,
     ) -> KTable[KR, VR]: ...
     @calls(
-        joiner="value, other value",
+        joiner="value, other value -> value",
         key_extractor="other value",
         output_key_combiner="combined key",
         output_key_splitter="result key",

@@ -65,7 +65,7 @@ class Place:
 
 def record_serdes_of(place: Place) -> RecordSerdes:
     """Returns the serdes of the records that the functions of a step get which follows a place."""
-    return RecordSerdes(place.graph, place.key_serde, place.value_serde)
+    return RecordSerdes(place.graph, place.key_serde, place.value_serde, place.name)
 
 
 def _type_of(serde: SerdeOrDefault) -> str:

@@ -84,7 +84,7 @@ class SessionWindowedKStream(Generic[K, V]):
             self._records.place.graph.namer.store(_AGGREGATE)
         return self._aggregated(_AGGREGATE, name, options, LongSerde(), COUNT_OF_SESSION, late_records_to)
 
-    @calls(reducer="aggregate, new")
+    @calls(reducer="aggregate, new -> value")
     def reduce(
         self,
         reducer: Reducer[V],
@@ -100,7 +100,7 @@ class SessionWindowedKStream(Generic[K, V]):
         value_serde, options = self._records.options.value_serde, options_of(materialized)
         return self._aggregated(_REDUCE, name, options, value_serde, reducing_sessions(reducer), late_records_to)
 
-    @calls(initializer="", aggregator="key, value, aggregate", session_merger="key, aggregate, other")
+    @calls(initializer="", aggregator="key, value, aggregate -> value", session_merger="key, aggregate, other")
     def aggregate(
         self,
         initializer: Initializer[VR],

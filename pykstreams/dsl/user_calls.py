@@ -2,9 +2,10 @@
 
 ``@calls(mapper="key?, value")`` stands above a method whose ``mapper`` is called with the value, or with key and value
 where the method's ``with_key`` (or ``extractor_with_key``) is true. ``"await value"`` is for a step that awaits what
-the function gives, ``""`` for a function that is called without arguments. A function that may be left away, and was,
-is not checked. Types of parameters that cannot be those of the arguments are noted in the graph of the ``self`` of the
-method, which must be a ``HasRecordSerdes``.
+the function gives, ``""`` for a function that is called without arguments, ``"value -> value"`` for one that makes the
+values that the step forwards (see ``note_maker``). A function that may be left away, and was, is not checked. Types of
+parameters that cannot be those of the arguments are noted in the graph of the ``self`` of the method, which must be a
+``HasRecordSerdes``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TypeVar, cast
 
 from pykstreams.core.user_code.calls import Call
 from pykstreams.dsl.argument_types import HasRecordSerdes, argument_types, note_contradiction
+from pykstreams.dsl.makers import note_maker
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -29,7 +31,8 @@ def calls(**functions: str) -> Callable[[F], F]:
     def checked(method: F) -> F:
         signature = inspect.signature(method)
         switch = next((name for name in _SWITCHES if name in signature.parameters), None)
-        wanted = {parameter: _call(how, switch) for parameter, how in functions.items()}
+        wanted = {parameter: _call(how.partition(" -> ")[0], switch) for parameter, how in functions.items()}
+        makes = {parameter: how.partition(" -> ")[2] for parameter, how in functions.items() if " -> " in how}
 
         @functools.wraps(method)
         def step(*args: object, **options: object) -> object:
@@ -44,7 +47,11 @@ def calls(**functions: str) -> Callable[[F], F]:
                     keyed = call.with_key is not None and given.get(call.with_key) is True
                     call.check(method.__qualname__, parameter, function, keyed=keyed)
                     _compare_types(method.__qualname__, call.called_with(keyed=keyed), function, given)
-            return method(*args, **options)
+            made = method(*args, **options)
+            for parameter, what in makes.items():
+                if isinstance(made, HasRecordSerdes) and callable(given.get(parameter)):
+                    note_maker(made._record_serdes, cast("Callable[..., object]", given[parameter]), what)
+            return made
 
         return cast("F", step)
 

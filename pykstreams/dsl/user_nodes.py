@@ -32,4 +32,5 @@ def add_user_node(
     brought = provided_stores(supplier)
     node = OperatorNode(node_name, lambda: operator, stores=lambda: brought, connect=stores)
     place.graph.add(node, place.node)
+    place.graph.makers |= {(node_name, part): "" for part in ("key", "value")}
     return node

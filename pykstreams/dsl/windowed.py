@@ -95,7 +95,7 @@ class TimeWindowedKStream(Generic[K, V]):
             self._records.place.graph.namer.store(_AGGREGATE)
         return self._aggregated(_AGGREGATE, name, options, LongSerde(), COUNT, late_records_to)
 
-    @calls(reducer="aggregate, new")
+    @calls(reducer="aggregate, new -> value")
     def reduce(
         self,
         reducer: Reducer[V],
@@ -108,7 +108,7 @@ class TimeWindowedKStream(Generic[K, V]):
         value_serde, options = self._records.options.value_serde, options_of(materialized)
         return self._aggregated(_REDUCE, name, options, value_serde, reducing(reducer), late_records_to)
 
-    @calls(initializer="", aggregator="key, value, aggregate")
+    @calls(initializer="", aggregator="key, value, aggregate -> value")
     def aggregate(
         self,
         initializer: Initializer[VR],

@@ -33,6 +33,7 @@ def compile_graph(graph: Graph, topology: Topology, *, explicit_names: bool) -> 
         topology.copartition(group)
     topology.check_copartitioning()
     topology.note_serdes(graph.serdes)
+    topology.note_makers(graph.makers)
     topology.note_contradictions(graph.contradictions)
     for text in topology.contradictions:
         log.warning("%s", text)

@@ -110,6 +110,8 @@ class TopologyDefinition:
     groups: NodeGroups = field(default_factory=NodeGroups)
     generated_names: str = ""
     """The stores and topics whose names nobody gave, as text."""
+    makers: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The function that made the keys (``"key"``) or values (``"value"``) that leave a node, as text."""
     contradictions: list[str] = field(default_factory=list)
     """Functions whose annotations contradict what their steps call them with, or need of them, as texts."""
 
@@ -117,6 +119,24 @@ class TopologyDefinition:
         self.nodes[node.name] = node
         self.groups.add(node.name)
         self.groups.unite(node.name, node.predecessors)
+
+    def makers_of(self, node: str, part: str) -> tuple[str, ...]:
+        """The functions that made what comes to a node, or leaves it, as texts; none behind a step of which nothing is
+        known.
+        """
+        found: dict[str, None] = {}
+        waiting, seen = [node], set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            text = self.makers.get((name, part))
+            if text is None:
+                waiting += self.nodes[name].predecessors
+            elif text:
+                found[text] = None
+        return tuple(found)
 
     @property
     def global_nodes(self) -> dict[str, GlobalStoreDefinition]:

@@ -382,6 +382,10 @@ class Graph:
         self.namer = NodeNamer()
         self.copartitioned: list[set[str]] = []
         self.implicit_names = ImplicitNames()
+        self.makers: dict[tuple[str, str], str] = {}
+        """The function that made the keys (``"key"``) or values (``"value"``) that leave a processor, as text; empty
+        where it is not annotated to return what they are written as.
+        """
         self.contradictions: list[str] = []
         """Functions whose annotations contradict what their steps call them with, or need of them, as texts."""
         self.join_repartitions: dict[object, RepartitionNode] = {}

@@ -108,6 +108,10 @@ class SubtopologyPlan:
     """Source topics that serve as changelog, with the settings that their stores would want; never created."""
     copartition_groups: tuple[frozenset[str], ...]
     """Topics that need equal partition counts."""
+    makers: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    """The functions that made the keys (``"key"``) or values (``"value"``) which a sink writes or a step makes, as
+    texts, where they are annotated to return what these are written as.
+    """
 
     @property
     def takes_back(self) -> bool:

@@ -94,6 +94,13 @@ class _Planner:
             changelog_topics={topic.name: topic for name, topic in topics.items() if name not in reused},
             reused_changelogs={topic.name: topic for name, topic in topics.items() if name in reused},
             copartition_groups=tuple(group for group in self._copartitioned if group & set(source_topics)),
+            makers={
+                (node.name, part): made
+                for node in members
+                for part in ("key", "value")
+                if isinstance(node, SinkDefinition) or (node.name, part) in self._definition.makers
+                if (made := self._definition.makers_of(node.name, part))
+            },
         )
 
     def global_store(self, given: GlobalStoreDefinition) -> GlobalStorePlan:

@@ -290,6 +290,10 @@ class Topology:
         """Notes the serdes of keys and values that leave nodes, for descriptions."""
         self._definition.stream_serdes.update(serdes)
 
+    def note_makers(self, makers: Mapping[tuple[str, str], str]) -> None:
+        """Notes the functions that make keys or values, for messages."""
+        self._definition.makers.update(makers)
+
     def note_contradictions(self, texts: Iterable[str]) -> None:
         """Notes functions whose annotations contradict what their steps call them with, or need of them."""
         self._definition.contradictions += [text for text in texts if text not in self._definition.contradictions]

@@ -1,4 +1,4 @@
-"""``late_records_to=``: hands records that come too late for their windows to a topic or a stream of their own."""
+"""``late_records_to=``: forwards records that come too late for their windows to a topic or a stream of their own."""
 
 from __future__ import annotations
 

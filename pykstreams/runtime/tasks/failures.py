@@ -7,7 +7,7 @@ where it happened; errors that a node further down has reported pass through unc
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import (
@@ -18,6 +18,7 @@ from pykstreams.core.errors import (
     StreamsError,
     TaskCorruptedError,
     TaskMigratedError,
+    WrongTypeError,
 )
 from pykstreams.core.handlers import (
     DefaultProductionExceptionHandler,
@@ -70,8 +71,10 @@ class Failures:
         collector: RecordCollector,
         current: CurrentRecord,
         dropped: DroppedRecords,
+        makers: Mapping[tuple[str, str], tuple[str, ...]] | None = None,
     ) -> None:
         self._task_id = task_id
+        self._makers = makers or {}
         self._collector = collector
         self._current = current
         self._dropped = dropped
@@ -119,7 +122,9 @@ class Failures:
         if isinstance(error, StreamsError) and not isinstance(error, SerdeError) and origin_of(error) is None:
             said = str(error)  # our own, a sink's for instance: it has the place and the cure
         else:
-            said = f"{self._described(node, context, error)}; key={shown(key)}, value={shown(value)}; {_cure(error)}"
+            cure = self._cure_of_row(node, error, key) or _cure(error)
+            what = f"key={shown(key)}, value={shown(value)}; {cure}"
+            said = f"{self._described(node, context, error)}; {what}"
         raise self._final(node, context, said) from error
 
     def punctuation(self, node: str, error: Exception, time: int) -> None:
@@ -179,11 +184,31 @@ class Failures:
         error: Exception,
         origin: SerializationExceptionOrigin,
     ) -> StreamsError:
-        return StreamsError(
-            f"{node} cannot write the {origin.value} of a record to topic {record.topic!r}: {error}; "
+        makers = self._makers.get((node, origin.value))
+        cure = (
             "give the sink the right serde, or correct the type that stands for one: in the annotation of the function "
-            f"that made it, or where the topic is read ({_input(context)}, task {self._task_id})",
+            "that made it, or where the topic is read"
+        )
+        if makers is not None:
+            which = " or ".join(makers)
+            cure = f"it is from {which}: correct what it returns or its annotation, or give the sink the right serde"
+        return StreamsError(
+            f"{node} cannot write the {origin.value} of a record to topic {record.topic!r}: {error}; {cure} "
+            f"({_input(context)}, task {self._task_id})",
             task_id=self._task_id,
+        )
+
+    def _cure_of_row(self, node: str, error: Exception, key: object) -> str | None:
+        """The cure where a step writes rows of another type than its function is annotated to return.
+
+        ``None`` for what is none, and where it may be the key that is of another type.
+        """
+        makers = self._makers.get((node, "value"))
+        if makers is None or not isinstance(error, WrongTypeError) or f" {shown(key)} of type " in str(error):
+            return None
+        return (
+            f"if that was returned by {' or '.join(makers)}, correct the one or the other, or give the store the right "
+            "serde"
         )
 
     def _context(self, node: str, timestamp: int, headers: Headers) -> ErrorHandlerContext:

@@ -105,7 +105,7 @@ class Task:
             metrics, task_id, buffered=lambda: self.buffered, cache_bytes=lambda: self._stores.cache_bytes()
         )
         dropped = DroppedRecords(task_id, self._metrics.dropped, clock, lambda: current.context)
-        failures = Failures(task_id, config, collector, current, dropped)
+        failures = Failures(task_id, config, collector, current, dropped, plan.makers)
         current.keeps_messages = failures.shows_input or plan.reads_messages
         self._state = TaskState(
             task_id=task_id,
