@@ -46,6 +46,8 @@ class Gate:
         self._readers = 0
         self._first = 0
         self._waited = False
+        self._hangs = False
+        """Whether a reader has waited in vain since somebody left: others need not."""
         self._soon: list[tuple[Callable[[], None], Callable[[], None]]] = []
         self._soon_reads = 0
 
@@ -73,7 +75,11 @@ class Gate:
         return waited
 
     def read(self, action: Callable[[], T]) -> T:
-        """Runs a read while nobody else is inside; ``InvalidStateStoreError`` when that takes too long."""
+        """Runs a read while nobody else is inside; ``InvalidStateStoreError`` when that takes too long.
+
+        Once a reader has waited in vain, others are refused at once until somebody leaves: a task that hangs costs the
+        few threads that read stores their time once, and not with each question.
+        """
         me = threading.get_ident()
         if self._inside == me:
             return action()
@@ -119,6 +125,7 @@ class Gate:
                     self._depth -= 1
                     if not self._depth:
                         self._inside = None
+                        self._hangs = False
                         if readers_first:
                             self._first = self._readers
                         if self._readers or self._workers:
@@ -135,7 +142,8 @@ class Gate:
         self._readers += 1
         self._waited = True
         try:
-            came = self._changed.wait_for(self._reader_may, self._patience_s)
+            came = self._changed.wait_for(self._reader_may, 0 if self._hangs else self._patience_s)
+            self._hangs = not came
         finally:
             self._readers -= 1
             if not came:  # it may also have been interrupted; the worker must not wait for it

@@ -270,6 +270,27 @@ def test_reader_gives_up_after_a_while_and_holds_nobody_back(threads: Threads) -
     assert gate.read(lambda: 5) == 5
 
 
+def test_once_a_reader_has_waited_in_vain_others_are_refused_at_once_until_the_worker_leaves(threads: Threads) -> None:
+    gate, seen = Gate("task 0_0", patience_s=0.01), list[str]()
+
+    def ask() -> None:
+        with pytest.raises(InvalidStateStoreError):
+            gate.read(lambda: seen.append("waited"))
+        gate._patience_s = 100 * PATIENCE_S
+        with pytest.raises(InvalidStateStoreError):
+            gate.read(lambda: seen.append("did not wait"))
+
+    with gate:
+        threads.start(ask)
+        threads.join()
+    with gate:
+        threads.start(lambda: gate.read(lambda: seen.append("read")))
+        wait_until(gate, readers=1)
+    threads.join()
+
+    assert seen == ["read"]
+
+
 def test_reader_that_is_interrupted_while_it_waits_holds_nobody_back(
     threads: Threads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
