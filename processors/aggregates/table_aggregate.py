@@ -18,7 +18,7 @@ from pykstreams.processors.process import Process
 from pykstreams.processors.same_key import is_same_key
 from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
-from pykstreams.processors.user_functions import not_a_pair
+from pykstreams.processors.user_functions import NO_PAIR, not_a_pair
 from pykstreams.state.interfaces.operator_stores import TableRows
 
 K = TypeVar("K")
@@ -56,6 +56,8 @@ class TableRepartitionMap(Generic[K, V]):
                 selected_key, selected_value = pair
             except (TypeError, ValueError):
                 raise not_a_pair(selector, pair) from None
+            if type(pair) is not tuple and isinstance(pair, NO_PAIR):
+                raise not_a_pair(selector, pair)
             return _NO_PAIR if selected_key is None else (selected_key, selected_value)
 
         def process(key: K, change: Change[V], timestamp: int, headers: Headers) -> None:
