@@ -18,7 +18,7 @@ from pykstreams.core.types import VR, Aggregator, Initializer, K
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.argument_types import RecordSerdes, aggregate_types, note_contradiction
 from pykstreams.dsl.inference import aggregate_serde, merged, passed_on
-from pykstreams.dsl.key_types import Keys, lacking_keys, note_unlike_keys, refuse_unlike_keys
+from pykstreams.dsl.key_types import Side, note_unlike_keys, refuse_unlike_keys, stand_in
 from pykstreams.dsl.place import Place, common_placement
 from pykstreams.dsl.stores.materialization import TableStore
 from pykstreams.dsl.stores.session_materialization import SessionTableStore
@@ -68,7 +68,7 @@ class CogroupedRecords(Generic[K, VR]):
     def _lacking_keys(self) -> SerdeOrDefault:
         """A stand-in for the default that says which keys differ, if that is why there is none."""
         first, *others = (_keys_of(records) for records in self._aggregators)
-        return next((found for other in others if (found := lacking_keys("cogroup", first, other))), None)
+        return next((found for other in others if (found := stand_in("cogroup", first, other))), None)
 
     @property
     def record_serdes(self) -> RecordSerdes:
@@ -152,8 +152,8 @@ class CogroupedRecords(Generic[K, VR]):
         return node, frozenset({node.name})
 
 
-def _keys_of(records: OneStream[Any]) -> Keys:
-    return Keys(records.place.name, records.record_serdes.key_serde)
+def _keys_of(records: OneStream[Any]) -> Side:
+    return Side(records.place.name, records.record_serdes.key_serde)
 
 
 def _operator_of(
