@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 import pytest
 
-from pykstreams import SessionWindows, SlidingWindows, StreamsBuilder, TimeWindows
+from pykstreams import Grouped, SessionWindows, SlidingWindows, StreamsBuilder, TimeWindows
 from pykstreams.processors import StreamAggregate
 from pykstreams.testing import TopologyTestDriver
 from tests.unit.processors.fakes import FakeOperatorContext, FakeStore
@@ -128,9 +128,27 @@ def windowed(builder: StreamsBuilder, windows: Any) -> Any:
     return builder.stream("in", str, int).group_by_key().windowed_by(windows)
 
 
+def take(key: str, value: int, total: int) -> int:
+    return None  # type: ignore[return-value]  # forgotten
+
+
+def smaller(one: int, other: int) -> int:
+    return None  # type: ignore[return-value]  # forgotten
+
+
+def grouped(builder: StreamsBuilder) -> Any:
+    return builder.table("in", str, int).group_by(
+        lambda key, value: (key, value), Grouped(key_serde=str, value_serde=int)
+    )
+
+
 @pytest.mark.parametrize(
     ("make", "function"),
     [
+        (lambda b: grouped(b).aggregate(zero, add, take), "add"),
+        (lambda b: grouped(b).aggregate(zero, lambda key, value, total: 5, take), "take"),
+        (lambda b: grouped(b).reduce(lambda one, other: other, smaller), "smaller"),
+        (lambda b: grouped(b).reduce(larger, lambda one, other: one), "larger"),
         (lambda b: b.stream("in", str, int).group_by_key().aggregate(zero, add), "add"),
         (lambda b: b.stream("in", str, int).group_by_key().reduce(larger), "larger"),
         (lambda b: b.stream("in", str, int).group_by_key().cogroup(add).aggregate(zero), "add"),
@@ -139,7 +157,7 @@ def windowed(builder: StreamsBuilder, windows: Any) -> Any:
         (lambda b: windowed(b, SessionWindows(10)).aggregate(zero, add, lambda key, one, other: one + other), "add"),
     ],
 )
-def test_each_aggregation_of_a_stream_warns_of_it(
+def test_each_aggregation_warns_of_it(
     make: Callable[[StreamsBuilder], object], function: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     builder = StreamsBuilder()
@@ -147,7 +165,7 @@ def test_each_aggregation_of_a_stream_warns_of_it(
     with TopologyTestDriver(builder.build()) as driver:
         source = driver.create_input_topic("in", str, int)
         source.pipe_input("a", 0, 100)
-        source.pipe_input("a", 0, 100)
+        source.pipe_input("a", 0, 101)
 
     said = [text for text in warnings(caplog) if f"{function} (" in text and "returned None" in text]
     assert len(said) == 1
