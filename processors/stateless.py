@@ -18,7 +18,15 @@ from typing import ClassVar, Generic, TypeVar
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import ForeachAction, Headers, KeyValueMapper, Pairs, Predicate
 from pykstreams.processors.process import FunctionContext, Process
-from pykstreams.processors.user_functions import not_a_pair, not_iterable
+from pykstreams.processors.user_functions import (
+    NO_PAIR,
+    NOT_SEVERAL,
+    UNAWAITED,
+    not_a_decision,
+    not_a_pair,
+    not_iterable,
+    refuse_unawaited,
+)
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -28,7 +36,8 @@ V = TypeVar("V")
 class Filter(Generic[K, V]):
     """Forwards the records for which the predicate holds, or with ``negate`` those for which it does not.
 
-    Any true or false value will do as the predicate's result (``KStreamFilter.process``, 4.3.1).
+    Any true or false value will do as the predicate's result (``KStreamFilter.process``, 4.3.1), but for a coroutine,
+    which is always true and never meant.
     """
 
     predicate: Predicate[K, V]
@@ -39,8 +48,11 @@ class Filter(Generic[K, V]):
 
         def keep(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
-                if not predicate(key, value):
+                kept = predicate(key, value)
+                if not kept:
                     return
+                if kept is not True and type(kept) in UNAWAITED:
+                    raise not_a_decision(predicate, kept)
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
                 return
@@ -48,7 +60,10 @@ class Filter(Generic[K, V]):
 
         def drop(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
-                if predicate(key, value):
+                dropped = predicate(key, value)
+                if dropped:
+                    if dropped is not True and type(dropped) in UNAWAITED:
+                        raise not_a_decision(predicate, dropped)
                     return
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
@@ -72,7 +87,8 @@ class FilterNothing:
 class Map(Generic[K, V]):
     """Replaces key and value of every record; ``mapper(key, value)`` returns them as a pair.
 
-    Anything else than a pair, ``None`` included, is an error of this node (``KStreamMap.process``, 4.3.1).
+    Anything else than a pair, ``None`` and text of two characters included, is an error of this node
+    (``KStreamMap.process``, 4.3.1).
     """
 
     mapper: KeyValueMapper[K, V, tuple[object, object]]
@@ -89,6 +105,9 @@ class Map(Generic[K, V]):
             try:
                 new_key, new_value = pair
             except (TypeError, ValueError):
+                fail(not_a_pair(mapper, pair), key, value, timestamp, headers)
+                return
+            if type(pair) is not tuple and isinstance(pair, NO_PAIR):
                 fail(not_a_pair(mapper, pair), key, value, timestamp, headers)
                 return
             forward(new_key, new_value, timestamp, headers)
@@ -171,12 +190,14 @@ class FlatMap(Generic[K, V]):
                     new_key, new_value = pair
                 except (TypeError, ValueError):
                     raise not_a_pair(mapper, pair) from None
+                if type(pair) is not tuple and isinstance(pair, NO_PAIR):
+                    raise not_a_pair(mapper, pair)
                 yield new_key, new_value
 
         def all_or_nothing(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
                 pairs = mapper(key, value)
-                if pairs is None:
+                if type(pairs) is not list and isinstance(pairs, NOT_SEVERAL):
                     raise not_iterable(mapper, pairs, "pairs (key, value)")
                 results = [*unpacked(pairs)]
             except Exception as error:
@@ -188,7 +209,7 @@ class FlatMap(Generic[K, V]):
         def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
                 pairs = mapper(key, value)
-                if pairs is None:
+                if type(pairs) is not list and isinstance(pairs, NOT_SEVERAL):
                     raise not_iterable(mapper, pairs, "pairs (key, value)")
                 results = [*pairs]
             except Exception as error:
@@ -198,6 +219,9 @@ class FlatMap(Generic[K, V]):
                 try:
                     new_key, new_value = pair
                 except (TypeError, ValueError):
+                    fail(not_a_pair(mapper, pair), key, value, timestamp, headers)
+                    return
+                if type(pair) is not tuple and isinstance(pair, NO_PAIR):
                     fail(not_a_pair(mapper, pair), key, value, timestamp, headers)
                     return
                 forward(new_key, new_value, timestamp, headers)
@@ -210,7 +234,8 @@ class FlatMapValues:
     """Turns each record into any number of records with the same key.
 
     ``mapper(value)``, or ``mapper(key, value)`` with ``with_key``, returns an iterable of values, collected
-    as in ``FlatMap``. ``None`` is an error of this node (``KStreamFlatMapValues.process``, 4.3.1).
+    as in ``FlatMap``. ``None`` is an error of this node (``KStreamFlatMapValues.process``, 4.3.1), and so is text, of
+    which the characters would be the values.
     """
 
     mapper: Callable[..., Iterable[object]]
@@ -222,7 +247,7 @@ class FlatMapValues:
         def by_value(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 values = mapper(value)
-                if values is None:
+                if type(values) is not list and isinstance(values, NOT_SEVERAL):
                     raise not_iterable(mapper, values, "values")
                 results = [*values]
             except Exception as error:
@@ -234,7 +259,7 @@ class FlatMapValues:
         def by_key_and_value(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
                 values = mapper(key, value)
-                if values is None:
+                if type(values) is not list and isinstance(values, NOT_SEVERAL):
                     raise not_iterable(mapper, values, "values")
                 results = [*values]
             except Exception as error:
@@ -257,7 +282,9 @@ class Peek(Generic[K, V]):
 
         def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
-                action(key, value)
+                result = action(key, value)
+                if result is not None:
+                    refuse_unawaited(action, result)
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
                 return
@@ -277,7 +304,9 @@ class ForEach(Generic[K, V]):
 
         def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
-                action(key, value)
+                result = action(key, value)
+                if result is not None:
+                    refuse_unawaited(action, result)
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
 
@@ -328,7 +357,10 @@ class Branch(Generic[K, V]):
         def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             try:
                 for predicate, child in branches:
-                    if predicate(key, value):
+                    chosen = predicate(key, value)
+                    if chosen:
+                        if chosen is not True and type(chosen) in UNAWAITED:
+                            raise not_a_decision(predicate, chosen)
                         target = child
                         break
                 else:

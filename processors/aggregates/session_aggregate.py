@@ -16,6 +16,7 @@ from typing import Generic, TypeVar, cast
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import END_OF_TIME, Headers, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, SessionWindows, Window, Windowed
+from pykstreams.processors.aggregates.missing_results import missing_result
 from pykstreams.processors.aggregates.window_outlets import window_idle_time, window_outlets
 from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS, NULL_KEY_TO_AGGREGATE
 from pykstreams.processors.process import Process
@@ -82,7 +83,7 @@ class SessionAggregate(Generic[K, V, VA]):
         gap = self.windows.inactivity_gap_ms
         grace = self.windows.grace_period_ms + gap
         idle = window_idle_time(self, context, look, grace, grace + 1)
-        fail, drop = context.fail, context.drop
+        fail, drop, missing = context.fail, context.drop, missing_result(aggregator, context)
         observed, close = -1, -1 - grace
 
         def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
@@ -108,6 +109,8 @@ class SessionAggregate(Generic[K, V, VA]):
                             if emit is not None:
                                 emit(Windowed(key, Window(from_time, to_time)), None, old, to_time, (), True)
                     new = aggregator(key, value, aggregate)
+                    if new is None:
+                        missing()
                     put_row(key, start, end, new)
             except Exception as error:
                 fail(error, key, value, timestamp, headers)

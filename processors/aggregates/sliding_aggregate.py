@@ -28,6 +28,7 @@ from typing import Generic, TypeVar
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import END_OF_TIME, Headers
 from pykstreams.core.windows import EmitStrategy, SlidingWindows, ends_too_late, in_window
+from pykstreams.processors.aggregates.missing_results import missing_result
 from pykstreams.processors.aggregates.window_aggregate import Aggregation
 from pykstreams.processors.aggregates.window_outlets import WindowOutlets, window_idle_time, window_outlets
 from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS, NULL_TO_AGGREGATE
@@ -83,6 +84,7 @@ class _Sliding(Generic[K, V, VA]):
         "_initializer",
         "_last",
         "_late",
+        "_missing",
         "_put_row",
         "_rows",
         "observed",
@@ -103,6 +105,7 @@ class _Sliding(Generic[K, V, VA]):
         self._rows, self._put_row = store.rows, store.put_row
         self._emit, self._emit_closed, self._late, _ = outlets
         self._fail, self._drop = context.fail, context.drop
+        self._missing = missing_result(aggregation.aggregator, context)
         self.observed = -1
         self._close = -1 - self._grace
 
@@ -213,6 +216,8 @@ class _Sliding(Generic[K, V, VA]):
             self._drop(LATE_FOR_WINDOWS)
             return False
         new = self._aggregator(key, value, old)
+        if new is None:
+            self._missing()
         time = timestamp if old is None or timestamp > stored else stored
         self._put_row(key, start, new, time)
         if self._emit is not None:

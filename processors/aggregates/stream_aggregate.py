@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Headers, Initializer
+from pykstreams.processors.aggregates.missing_results import missing_result
 from pykstreams.processors.drop_reasons import NULL_TO_AGGREGATE
 from pykstreams.processors.process import Process
 from pykstreams.processors.stores import table_rows
@@ -45,7 +46,7 @@ class StreamAggregate(Generic[K, V, VA]):
         get_row, put_row = owned_rows(store, context, self.send_old_values)
         emit = forwarder(store, context, self.send_old_values)
         initializer, aggregator = self.initializer, self.aggregator
-        fail, drop = context.fail, context.drop
+        fail, drop, missing = context.fail, context.drop, missing_result(aggregator, context)
 
         def process(key: K, value: V, timestamp: int, headers: Headers) -> None:
             if key is None or value is None:
@@ -60,6 +61,8 @@ class StreamAggregate(Generic[K, V, VA]):
                     old, stored = row
                     time = timestamp if timestamp > stored else stored
                 new = aggregator(key, value, old)
+                if new is None:
+                    missing()
                 newest = put_row(key, new, time)
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
@@ -85,6 +88,7 @@ class StreamReduce(Generic[V]):
         get_row, put_row = owned_rows(store, context, self.send_old_values)
         emit = forwarder(store, context, self.send_old_values)
         reducer, fail, drop = self.reducer, context.fail, context.drop
+        missing = missing_result(reducer, context)
 
         def process(key: object, value: V, timestamp: int, headers: Headers) -> None:
             if key is None or value is None:
@@ -99,6 +103,8 @@ class StreamReduce(Generic[V]):
                 else:
                     old, stored = row
                     new = reducer(old, value)
+                    if new is None:
+                        missing()
                     time = timestamp if timestamp > stored else stored
                 newest = put_row(key, new, time)
             except Exception as error:

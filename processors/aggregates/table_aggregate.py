@@ -14,11 +14,12 @@ from typing import Final, Generic, TypeVar
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Change, Headers, Initializer, KeyValueMapper
+from pykstreams.processors.aggregates.missing_results import missing_result
 from pykstreams.processors.process import Process
 from pykstreams.processors.same_key import is_same_key
 from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
-from pykstreams.processors.user_functions import not_a_pair
+from pykstreams.processors.user_functions import NO_PAIR, not_a_pair
 from pykstreams.state.interfaces.operator_stores import TableRows
 
 K = TypeVar("K")
@@ -56,6 +57,8 @@ class TableRepartitionMap(Generic[K, V]):
                 selected_key, selected_value = pair
             except (TypeError, ValueError):
                 raise not_a_pair(selector, pair) from None
+            if type(pair) is not tuple and isinstance(pair, NO_PAIR):
+                raise not_a_pair(selector, pair)
             return _NO_PAIR if selected_key is None else (selected_key, selected_value)
 
         def process(key: K, change: Change[V], timestamp: int, headers: Headers) -> None:
@@ -106,6 +109,7 @@ class TableAggregate(Generic[K, V, VA]):
         get_row, put_row = store.get_row, store.put_row
         emit = forwarder(store, context, self.send_old_values)
         initializer, adder, subtractor = self.initializer, self.adder, self.subtractor
+        nothing_added, nothing_left = missing_result(adder, context), missing_result(subtractor, context)
         fail = context.fail
         name = self.store
 
@@ -121,10 +125,14 @@ class TableAggregate(Generic[K, V, VA]):
                 else:
                     old, stored = row
                     new = old if removed is None else subtractor(key, removed, old)
+                    if new is None:
+                        nothing_left()
                     if stored > timestamp and not (added is None and removed is None):
                         time = stored
                 if added is not None:
                     new = adder(key, added, initializer() if new is None else new)
+                    if new is None:
+                        nothing_added()
                 newest = put_row(key, new, time)
             except Exception as error:
                 fail(error, key, change, timestamp, headers)
@@ -154,6 +162,7 @@ class TableReduce(Generic[V]):
         get_row, put_row = store.get_row, store.put_row
         emit = forwarder(store, context, self.send_old_values)
         adder, subtractor, fail = self.adder, self.subtractor, context.fail
+        nothing_added, nothing_left = missing_result(adder, context), missing_result(subtractor, context)
         name = self.store
 
         def process(key: object, change: Change[V], timestamp: int, headers: Headers) -> None:
@@ -172,12 +181,16 @@ class TableReduce(Generic[V]):
                     later = timestamp if timestamp > stored else stored
                     if removed is not None:
                         new = subtractor(new, removed)
+                        if new is None:
+                            nothing_left()
                         time = later
                     if added is not None:
                         if new is None:
                             new = added
                         else:
                             new = adder(new, added)
+                            if new is None:
+                                nothing_added()
                             time = later
                 newest = put_row(key, new, time)
             except Exception as error:

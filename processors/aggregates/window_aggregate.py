@@ -16,6 +16,7 @@ from typing import Generic, TypeAlias, TypeVar, cast
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, TimeWindows, Window, Windowed, Windows, ends_too_late, in_window
+from pykstreams.processors.aggregates.missing_results import missing_result
 from pykstreams.processors.aggregates.stream_aggregate import owned_rows
 from pykstreams.processors.aggregates.window_outlets import window_idle_time, window_outlets
 from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS, NULL_KEY_TO_AGGREGATE
@@ -123,6 +124,7 @@ def _adder(
         return _counter(cast("WindowRows[K, int]", store), context, emit)  # its aggregates are numbers
     initializer, aggregator, fail = aggregation.initializer, aggregation.aggregator, context.fail
     get_row, put_row = owned_rows(store, context, send_old_values)
+    missing = missing_result(aggregator, context)
 
     def add(key: K, value: V, timestamp: int, headers: Headers, start: int, end: int) -> bool:
         try:
@@ -134,6 +136,8 @@ def _adder(
                 old, stored = row
                 time = timestamp if timestamp > stored else stored
             new = aggregator(key, value, old)
+            if new is None:
+                missing()
             put_row(key, start, new, time)
         except Exception as error:
             fail(error, key, value, timestamp, headers)

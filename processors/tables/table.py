@@ -20,6 +20,7 @@ from pykstreams.processors.process import Process
 from pykstreams.processors.stores import table_rows
 from pykstreams.processors.tables.table_forwarding import forwarder
 from pykstreams.processors.tables.table_view import Compute, ComputedView, TableView
+from pykstreams.processors.user_functions import UNAWAITED, not_a_decision
 from pykstreams.state.interfaces.operator_stores import TableRows
 from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
 
@@ -79,7 +80,12 @@ class TableFilter(Generic[K, V]):
         predicate, negate = self.predicate, self.negate
 
         def compute(key: K, value: V | None) -> V | None:
-            return value if value is not None and bool(predicate(key, value)) is not negate else None
+            if value is None:
+                return None
+            kept = predicate(key, value)
+            if kept is not True and type(kept) in UNAWAITED:
+                raise not_a_decision(predicate, kept)
+            return value if bool(kept) is not negate else None
 
         return compute
 

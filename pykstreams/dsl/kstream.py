@@ -28,6 +28,7 @@ from pykstreams.dsl.inference import (
 )
 from pykstreams.dsl.joins.stream_joins import JoinOptions, join_with_global_table, join_with_stream, join_with_table
 from pykstreams.dsl.joins.stream_table_join import OnExpiredHistory
+from pykstreams.dsl.key_types import keys_of, stand_in, values_of
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import (
     Grouped,
@@ -335,7 +336,9 @@ class KStream(Chained, Generic[K, V]):
         node = OperatorNode(mine.graph.namer.named(name, "KSTREAM-MERGE-"), PassThrough, merges=True)
         mine.graph.add(node, mine.node, theirs.node)
         rekeyed = mine.rekeyed or theirs.rekeyed
-        keys, values = merged(mine.key_serde, theirs.key_serde), merged(mine.value_serde, theirs.value_serde)
+        keys = merged(mine.key_serde, theirs.key_serde) or stand_in("merge", keys_of(mine), keys_of(theirs))
+        values = merged(mine.value_serde, theirs.value_serde)
+        values = values or stand_in("merge", values_of(mine), values_of(theirs))
         return KStream(Place(mine.graph, node, node.name, keys, values, mine.sources | theirs.sources, rekeyed))
 
     @calls()

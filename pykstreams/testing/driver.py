@@ -13,7 +13,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +22,7 @@ from typing import Any, TypeAlias, TypeVar, cast, overload
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.configured_metrics import configured_metrics
-from pykstreams.core.errors import StreamsError
+from pykstreams.core.errors import ConfigError, StreamsError
 from pykstreams.core.handlers import LogAndContinueExceptionHandler
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Metric, MetricName
@@ -49,6 +49,8 @@ from pykstreams.state.interfaces.window_store import (
     TimestampedWindowStoreWithHeaders,
     WindowStore,
 )
+from pykstreams.state.queries.values import as_it_is
+from pykstreams.testing.all_partitions import over_all
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
 from pykstreams.testing.input_topic import TestInputTopic
@@ -263,11 +265,12 @@ class TopologyTestDriver:
         return stores[0].public_view if stores else self._global_stores.get(name)
 
     def get_key_value_store(self, name: str) -> KeyValueStore[Any, Any] | None:
-        """A key-value store, without the timestamps it may keep; ``ValueError`` for a store of another kind."""
-        found: KeyValueStore[Any, Any] | None = self._store(name, KeyValueStore)
-        if isinstance(found, TimestampedKeyValueStore | TimestampedKeyValueStoreWithHeaders):
-            return PlainValues(found)
-        return found
+        """A key-value store, without the timestamps it may keep; ``ValueError`` for a store of another kind.
+
+        With several partitions this and the methods below give a view of all of them, as interactive queries do, that
+        can be read only; ``get_state_store`` gives the store of one.
+        """
+        return self._store(name, KeyValueStore, _plain_values)
 
     def get_timestamped_key_value_store(self, name: str) -> TimestampedKeyValueStore[Any, Any] | None:
         """A key-value store whose values carry timestamps; ``ValueError`` for a store of another kind."""
@@ -281,16 +284,12 @@ class TopologyTestDriver:
 
     def get_window_store(self, name: str) -> WindowStore[Any, Any] | None:
         """A window store, without the timestamps it may keep; ``ValueError`` for a store of another kind."""
-        found: WindowStore[Any, Any] | None = self._store(name, WindowStore)
-        if isinstance(found, TimestampedWindowStore | TimestampedWindowStoreWithHeaders):
-            return PlainWindows(found)
-        return found
+        return self._store(name, WindowStore, _plain_windows)
 
     def get_timestamped_window_store(self, name: str) -> WindowStore[Any, Any] | None:
         """A window store whose values carry timestamps; ``ValueError`` for a store of another kind."""
-        found = self.get_state_store(name)
-        if isinstance(found, TimestampedWindowStoreWithHeaders):
-            return TimestampedWindows(found)
+        if any(isinstance(store, TimestampedWindowStoreWithHeaders) for store in self._stores(name)):
+            return self._store(name, TimestampedWindowStoreWithHeaders, TimestampedWindows)
         return self._store(name, TimestampedWindowStore)
 
     def get_timestamped_window_store_with_headers(
@@ -301,10 +300,7 @@ class TopologyTestDriver:
 
     def get_session_store(self, name: str) -> SessionStore[Any, Any] | None:
         """A session store, without the headers it may keep; ``ValueError`` for a store of another kind."""
-        found: SessionStore[Any, Any] | None = self._store(name, SessionStore)
-        if isinstance(found, SessionStoreWithHeaders):
-            return PlainSessions(found)
-        return found
+        return self._store(name, SessionStore, _plain_sessions)
 
     def get_session_store_with_headers(self, name: str) -> SessionStoreWithHeaders[Any, Any] | None:
         """A session store whose aggregates carry headers; ``ValueError`` for another kind."""
@@ -530,25 +526,53 @@ class TopologyTestDriver:
     def _encoder(self, topic: str, serializer: object, part: str) -> Encoder:
         if is_type(serializer):
             serializer = TYPES.serde(serializer, is_key=part == "key")
-        chosen = serializer if serializer is not None else self._default(part).serializer
+        chosen = serializer if serializer is not None else self._default(topic, part).serializer
         return bind_serializer(getattr(chosen, "serializer", chosen), topic)
 
     def _decoder(self, topic: str, deserializer: object, part: str) -> Decoder:
         if is_type(deserializer):
             deserializer = TYPES.serde(deserializer, is_key=part == "key")
-        chosen = deserializer if deserializer is not None else self._default(part).deserializer
+        chosen = deserializer if deserializer is not None else self._default(topic, part).deserializer
         return bind_deserializer(getattr(chosen, "deserializer", chosen), topic)
 
-    def _default(self, part: str) -> AnySerde:
+    def _default(self, topic: str, part: str) -> AnySerde:
+        if self._config[f"default.{part}.serde"] is None:
+            raise ConfigError(
+                f"topic {topic!r} is given no {part} serde, and 'default.{part}.serde' is not set; give the types or "
+                f"serdes of its keys and values, in this order: ({topic!r}, str, Order)"
+            )
         serde: AnySerde = self._config.default_key_serde if part == "key" else self._config.default_value_serde
         return serde
 
     def _has(self, task: Task, partition: int) -> bool:
         return self._topics.partitions == 1 or task.id.partition == partition
 
-    def _store(self, name: str, kind: type[object]) -> S | None:
+    def _stores(self, name: str) -> list[object]:
+        """The stores of that name, one a partition, in their order; none if there is none."""
+        self._check_open()
+        found = [task.stores[name].public_view for task in self._tasks if name in task.stores]
+        return found or ([self._global_stores[name]] if name in self._global_stores else [])
+
+    def _store(self, name: str, kind: type[object], shown: Callable[..., object] = as_it_is) -> S | None:
         """The store, of the class that the caller declares: ``type[S]`` would take no abstract class."""
-        found: object = self.get_state_store(name)
-        if found is not None and not isinstance(found, kind):
-            raise ValueError(f"store {name!r} is a {type(found).__name__}, no {kind.__name__}")
-        return cast("S | None", found)
+        found = self._stores(name)
+        for store in found:
+            if not isinstance(store, kind):
+                raise ValueError(f"store {name!r} is a {type(store).__name__}, no {kind.__name__}")
+        return cast("S", over_all([shown(store) for store in found])) if found else None
+
+
+def _plain_values(store: KeyValueStore[K, V]) -> KeyValueStore[K, V]:
+    if isinstance(store, TimestampedKeyValueStore | TimestampedKeyValueStoreWithHeaders):
+        return PlainValues(store)
+    return store
+
+
+def _plain_windows(store: WindowStore[K, V]) -> WindowStore[K, V]:
+    return (
+        PlainWindows(store) if isinstance(store, TimestampedWindowStore | TimestampedWindowStoreWithHeaders) else store
+    )
+
+
+def _plain_sessions(store: SessionStore[K, V]) -> SessionStore[K, V]:
+    return PlainSessions(store) if isinstance(store, SessionStoreWithHeaders) else store

@@ -95,6 +95,11 @@ class StreamSourceNode(GraphNode):
         self.pattern = pattern
         self.settings = settings
 
+    @property
+    def read(self) -> str:
+        """The topics, or the pattern, as text."""
+        return self.pattern.pattern if self.pattern else ", ".join(self.topics)
+
     def write(self, topology: Topology) -> None:
         _add_source(topology, self.name, self.settings, self.pattern or self.topics)
 

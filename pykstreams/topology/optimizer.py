@@ -17,6 +17,7 @@ from pykstreams.topology.graph import (
     StreamStreamJoinNode,
     TableSourceNode,
 )
+from pykstreams.topology.source_types import check_same_types
 
 _REUSE_SOURCE_TOPICS = "reuse.ktable.source.topics"
 _MERGE_REPARTITION_TOPICS = "merge.repartition.topics"
@@ -85,17 +86,16 @@ def _merge_duplicate_sources(graph: Graph) -> None:
 
 def _merge_source(graph: Graph, first: StreamSourceNode, second: StreamSourceNode) -> None:
     if first.settings.offset_reset != second.settings.offset_reset:
-        read = first.pattern.pattern if first.pattern else ", ".join(first.topics)
         raise TopologyError(
-            f"sources {first.name} and {second.name} read {read} with different offset reset policies; "
+            f"sources {first.name} and {second.name} read {first.read} with different offset reset policies; "
             "a topic is read once, so give both the same policy"
         )
     if first.settings.placement != second.settings.placement:
-        read = first.pattern.pattern if first.pattern else ", ".join(first.topics)
         raise TopologyError(
-            f"sources {first.name} and {second.name} read {read} with different partitioners; the keys of a topic lie "
-            "where its producers put them, so give both the same Consumed(partitioner=...)"
+            f"sources {first.name} and {second.name} read {first.read} with different partitioners; the keys of a "
+            "topic lie where its producers put them, so give both the same Consumed(partitioner=...)"
         )
+    check_same_types(graph, first, second)
     for child in list(second.children):
         second.remove_child(child)
         first.add_child(child)

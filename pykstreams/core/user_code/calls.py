@@ -45,7 +45,7 @@ class Call:
         if not self.awaits and _is_asynchronous(function):
             raise TypeError(
                 f"{step}: {describe_place(function)} is defined with 'async def', and this step does not await it; "
-                "use map_values_async of the stream for it"
+                f"{_awaited_instead(step, parameter)}"
             )
         signature = _signature(function)
         if signature is None or _takes(signature, len(arguments)):
@@ -64,6 +64,14 @@ class Call:
         if keyed:
             return f"; without {self.with_key}=True it is called {_with(other)}"
         return f"; give {self.with_key}=True, and it is called {_with(other)}"
+
+
+def _awaited_instead(step: str, parameter: str) -> str:
+    """The cure for a function that has to be awaited: another step in place of this one, or before it."""
+    if parameter == "action" or step.endswith(".map_values"):
+        return "use map_values_async of the stream in place of this step"
+    before = "await it in map_values_async of the stream first, and"
+    return f"{before} {'decide by' if parameter == 'predicate' else 'let this step take'} the value that comes of it"
 
 
 def _is_asynchronous(function: Callable[..., object]) -> bool:

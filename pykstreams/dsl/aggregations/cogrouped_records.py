@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Generic, TypeAlias
+from typing import Any, Final, Generic, TypeAlias
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import VR, Aggregator, Initializer, K
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.argument_types import RecordSerdes, aggregate_types, note_contradiction
 from pykstreams.dsl.inference import aggregate_serde, merged, passed_on
+from pykstreams.dsl.key_types import Side, note_unlike_keys, refuse_unlike_keys, stand_in
 from pykstreams.dsl.place import Place, common_placement
 from pykstreams.dsl.stores.materialization import TableStore
 from pykstreams.dsl.stores.session_materialization import SessionTableStore
@@ -25,12 +26,16 @@ from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.stores.window_materialization import WindowTableStore
 from pykstreams.dsl.table import Table
 from pykstreams.processors import AnyTableView, PassThrough
-from pykstreams.serdes.defaults import SerdeOrDefault
+from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
 from pykstreams.topology.graph import Graph, GraphNode, OperatorNode
 from pykstreams.topology.placement.key_placement import KeyPlacement
 
 AGGREGATE = "COGROUPKSTREAM-AGGREGATE-"
 _MERGE = "COGROUPKSTREAM-MERGE-"
+_CURE: Final = (
+    "give all streams keys of one type by select_key or group_by, or the table a serde of all their keys, "
+    "Materialized(key_serde=...)"
+)
 
 _Store: TypeAlias = TableStore | WindowTableStore | SessionTableStore
 
@@ -58,7 +63,12 @@ class CogroupedRecords(Generic[K, VR]):
     def key_serde(self) -> SerdeOrDefault:
         """The serde of keys that all streams have, where it stands for a type; else the default."""
         first, *others = (records.options.key_serde for records in self._aggregators)
-        return functools.reduce(merged, others, passed_on(first))
+        return functools.reduce(merged, others, passed_on(first)) or self._lacking_keys()
+
+    def _lacking_keys(self) -> SerdeOrDefault:
+        """A stand-in for the default that says which keys differ, if that is why there is none."""
+        first, *others = (_keys_of(records) for records in self._aggregators)
+        return next((found for other in others if (found := stand_in("cogroup", first, other))), None)
 
     @property
     def record_serdes(self) -> RecordSerdes:
@@ -93,6 +103,7 @@ class CogroupedRecords(Generic[K, VR]):
         is read.
         """
         graph = self.graph
+        self._check_keys(store.key_serde)
         placement = common_placement(*(records.place for records in self._aggregators))
         parents = [self._parent(records, store, placement) for records in self._aggregators]
         sources = frozenset().union(*(sources for _, sources in parents))
@@ -113,6 +124,15 @@ class CogroupedRecords(Generic[K, VR]):
         graph.add(merge, *aggregations)
         return Table(Place(graph, merge, merge.name, key_serde, store.value_serde, sources), logic, store)
 
+    def _check_keys(self, serde: SerdeOrDefault) -> None:
+        """Refuses keys that the store cannot have; notes those that never meet, where no serde is known for all."""
+        first, *others = (_keys_of(records) for records in self._aggregators)
+        pairs = [pair for other in others for pair in ((first, other), (other, first))]
+        refuse_unlike_keys("cogroup", [(one, other, serde) for one, other in pairs], _CURE)
+        if serde is None or isinstance(serde, OverDefault):
+            for other in others:
+                note_unlike_keys(self.graph, "cogroup", first, other, _CURE)
+
     def _parent(
         self, records: OneStream[K], store: _Store, placement: KeyPlacement | None
     ) -> tuple[GraphNode, frozenset[str]]:
@@ -130,6 +150,10 @@ class CogroupedRecords(Generic[K, VR]):
             self.graph.add(made, place.node)
         node = self._repartitions[records]
         return node, frozenset({node.name})
+
+
+def _keys_of(records: OneStream[Any]) -> Side:
+    return Side(records.place.name, records.record_serdes.key_serde)
 
 
 def _operator_of(

@@ -17,11 +17,13 @@ from pykstreams.core.names import NodeNamer, valid_name
 from pykstreams.core.types import K, V, duration_ms, total_ms
 from pykstreams.core.windows import EmitStrategy, JoinWindows
 from pykstreams.dsl.inference import passed_on, value_serde
+from pykstreams.dsl.key_types import keys_of, note_unlike_keys, refuse_unlike_keys
 from pykstreams.dsl.options import StreamJoined, expected
 from pykstreams.dsl.place import Place, common_placement
 from pykstreams.dsl.repartitioning import repartitioned_for_join
 from pykstreams.processors import KeepForJoin, PassThrough, StreamSelfJoin, StreamStreamJoin
 from pykstreams.serdes.base import AnySerde
+from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.buffers.waiting import waiting_records
 from pykstreams.state.dsl_suppliers import DslKeyValueParams, DslStoreFormat, DslStoreSuppliers, DslWindowParams
 from pykstreams.state.interfaces.store import TaskStore
@@ -165,9 +167,11 @@ def join_streams(
     """
     inside = repr(windows) if isinstance(windows, timedelta | int) else "timedelta(minutes=5)"
     expected("windows", windows, JoinWindows, f"JoinWindows({inside})")
-    options = _with_types(expected("stream_joined", joined, StreamJoined) or StreamJoined(), this, other)
+    given = expected("stream_joined", joined, StreamJoined) or StreamJoined()
+    options = _with_types(given, this, other)
     if options.idle is not None and not left_outer:
         raise ValueError("idle is for left and outer joins: an inner join holds no result back; leave it away")
+    _check_keys(this, other, given.key_serde, options.key_serde)
     graph, name = this.graph, options.name
     keys, placement = options.key_serde, common_placement(this, other)
     this = repartitioned_for_join(this, _suffixed(name, "-left"), keys, options.value_serde, placement)
@@ -218,6 +222,15 @@ def join_streams(
     )
     graph.add(node, this.node, other.node)
     return Place(graph, node, names.merge, options.key_serde, value_serde(joiner), sources)
+
+
+def _check_keys(this: Place, other: Place, given: SerdeOrDefault, serde: SerdeOrDefault) -> None:
+    """Refuses, or notes, keys that never meet; a serde that was given for both says what keys they have together."""
+    ones, others = keys_of(this), keys_of(other)
+    cure = "give one stream the keys of the other by select_key, or correct the type of either"
+    refuse_unlike_keys("join", [(ones, others, serde), (others, ones, serde)], cure)
+    if given is None:
+        note_unlike_keys(this.graph, "join", ones, others, cure)
 
 
 def _with_types(options: StreamJoined[K, V, VO], this: Place, other: Place) -> StreamJoined[K, V, VO]:

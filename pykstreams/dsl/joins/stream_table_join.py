@@ -9,6 +9,7 @@ from pykstreams.core.errors import TopologyError
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KR, Duration, K, KeyValueMapper, V, duration_ms
 from pykstreams.dsl.inference import value_serde
+from pykstreams.dsl.key_types import Side, keys_of, note_unlike_keys, refuse_unlike_keys
 from pykstreams.dsl.options import Joined, expected
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.repartitioning import repartitioned_for_join
@@ -45,7 +46,9 @@ def join_stream_with_table(
     ``around`` the operator of the join.
     """
     options = expected("joined", joined, Joined) or Joined()
+    joins = stream
     stream = repartitioned_for_join(stream, options.name, options.key_serde, options.value_serde, table.place.placement)
+    _check_keys(Side(joins.name, stream.key_serde), table.place)
     graph = stream.graph
     sources = stream.sources | table.place.sources
     graph.copartitioned.append(set(sources))
@@ -75,6 +78,12 @@ def join_stream_with_table(
     brought = () if buffer is None else (GivenStore(buffer),)
     node = _added(stream, name, around(join), view.stores, brought, left=left)
     return Place(graph, node, name, options.key_serde or stream.key_serde, value_serde(joiner), sources)
+
+
+def _check_keys(stream: Side, table: Place) -> None:
+    rows, cure = keys_of(table), "give the stream the keys of the table by select_key, or correct the type of either"
+    refuse_unlike_keys("join", [(stream, rows, rows.serde)], cure)
+    note_unlike_keys(table.graph, "join", stream, rows, cure)
 
 
 def _grace(grace: Duration, name: str, table: Table) -> int:

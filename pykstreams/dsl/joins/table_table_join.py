@@ -11,6 +11,7 @@ from pykstreams.core.types import KR, V1, V2, VR, ValueJoiner
 from pykstreams.dsl.inference import value_serde
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.table_placement import check_placed_alike
+from pykstreams.dsl.key_types import keys_of, note_unlike_keys, refuse_unlike_keys
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
@@ -226,6 +227,7 @@ def join_tables(
     """
     left_place, right_place = left.place, right.place
     check_placed_alike(left_place, right_place)
+    _check_keys(left_place, right_place)
     graph, key_serde = left_place.graph, left_place.key_serde
     store, values = None, value_serde(joiner)
     if materialized is not None:
@@ -268,6 +270,16 @@ def join_tables(
     values = values if store is None else store.value_serde
     place = Place(graph, node, merge_name, key_serde, values, sources, partitioner=left_place.partitioner)
     return Table(place, logic, store)
+
+
+def _check_keys(left: Place, right: Place) -> None:
+    ones, others = keys_of(left), keys_of(right)
+    cure = (
+        "join by a key in the rows, foreign_key_extractor=..., give one of the tables the keys of the other, "
+        "to_stream().select_key(...).to_table(), or correct the type of either"
+    )
+    refuse_unlike_keys("join", [(ones, others, others.serde), (others, ones, ones.serde)], cure)
+    note_unlike_keys(left.graph, "join", ones, others, cure)
 
 
 def _versioned_result(store: TableStore | None, left: Table, right: Table) -> TableStore:

@@ -148,19 +148,28 @@ async def numbers(key: Any, value: Any) -> Any:
 ASKED: Any = functools.partial(asked)
 
 
+IN_PLACE = "use map_values_async of the stream in place of this step"
+FIRST = "await it in map_values_async of the stream first, and let this step take the value that comes of it"
+
+
 @pytest.mark.parametrize(
-    "refused",
+    ("refused", "cure"),
     [
-        lambda: stream().map_values(asked),
-        lambda: stream().map_values(functools.partial(asked)),
-        lambda: stream().map_values(Asking()),
-        lambda: stream().filter(ASKED),
-        lambda: stream().flat_map(numbers),
-        lambda: table().map_values(asked),
+        (lambda: stream().map_values(asked), IN_PLACE),
+        (lambda: stream().map_values(functools.partial(asked)), IN_PLACE),
+        (lambda: stream().map_values(Asking()), IN_PLACE),
+        (lambda: stream().foreach(ASKED), IN_PLACE),
+        (
+            lambda: stream().filter(ASKED),
+            "await it in map_values_async of the stream first, and decide by the value that comes of it",
+        ),
+        (lambda: stream().flat_map(numbers), FIRST),
+        (lambda: stream().group_by_key().aggregate(str, ASKED), FIRST),
+        (lambda: table().map_values(asked), IN_PLACE),
     ],
 )
-def test_coroutine_function_is_refused_by_a_step_that_does_not_await(refused: Callable[[], object]) -> None:
-    with pytest.raises(TypeError, match=r"'async def', and this step does not await it; use map_values_async"):
+def test_coroutine_function_is_refused_by_a_step_that_does_not_await(refused: Callable[[], object], cure: str) -> None:
+    with pytest.raises(TypeError, match=rf"'async def', and this step does not await it; {cure}"):
         refused()
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -287,3 +288,74 @@ def test_error_of_a_node_further_down_is_not_reported_again(operator: Any) -> No
     with pytest.raises(OSError, match="further down"):
         process("a", 1, 5, HEADERS)
     assert context.failed == []
+
+
+async def check(key: object, value: object) -> bool:
+    return False
+
+
+async def checks(key: object, value: object) -> AsyncIterator[bool]:
+    yield False
+
+
+@pytest.mark.parametrize("function", [check, checks])
+@pytest.mark.parametrize("operator", [Filter, lambda function: Filter(function, negate=True)])
+def test_filter_reports_a_coroutine_which_is_always_true(function: Any, operator: Any) -> None:
+    """A lambda that gives it cannot be told from others when it is given to the step."""
+    context = run(operator(lambda key, value: function(key, value)), ("a", 1))
+
+    ((error, *record),) = context.failed
+    assert isinstance(error, TypeError)
+    assert re.search(r"<lambda>.* returned <(coroutine|async_generator) object .*>, which is always true", str(error))
+    assert "await it in map_values_async of the stream first, and decide by the value that comes of it" in str(error)
+    assert record == ["a", 1, 5, HEADERS]
+    assert context.forwarded == []
+
+
+def test_branch_reports_a_coroutine() -> None:
+    def unawaited(key: object, value: object) -> Any:
+        return check(key, value)
+
+    operator: Branch[str, int] = Branch((unawaited,), ("yes",))
+    context = run(operator, ("a", 1), children=("yes",))
+
+    ((error, *_),) = context.failed
+    assert "which is always true" in str(error)
+    assert context.forwarded == []
+
+
+@pytest.mark.parametrize("operator", [Peek, ForEach])
+def test_action_that_gives_a_coroutine_is_reported(operator: Any) -> None:
+    """Nobody awaits it, so nothing would be done."""
+    context = run(operator(lambda key, value: check(key, value)), ("a", 1))
+
+    ((error, *_),) = context.failed
+    assert "returned <coroutine object" in str(error)
+    assert "use map_values_async of the stream in place of this step" in str(error)
+    assert context.forwarded == []
+
+
+@pytest.mark.parametrize("operator", [Peek, ForEach])
+def test_action_may_return_anything_else(operator: Any) -> None:
+    assert run(operator(lambda key, value: value), ("a", 1)).failed == []
+
+
+@pytest.mark.parametrize("result", ["ab", b"ab"])
+def test_text_is_no_pair_and_not_several(result: Any) -> None:
+    """Text of two characters could be taken apart, as could any text where several values are wanted."""
+    for operator, wanted in (
+        (Map(lambda key, value: result), "a pair (key, value)"),
+        (FlatMap(lambda key, value: result), "an iterable of pairs (key, value)"),
+        (FlatMap(lambda key, value: result, all_or_nothing=True), "an iterable of pairs (key, value)"),
+        (FlatMap(lambda key, value: [result]), "a pair (key, value)"),
+        (FlatMap(lambda key, value: [result], all_or_nothing=True), "a pair (key, value)"),
+        (FlatMapValues(lambda value: result), "an iterable of values"),
+        (FlatMapValues(lambda key, value: result, with_key=True), "an iterable of values"),
+    ):
+        context = run(operator, ("a", 1))
+
+        ((error, *_),) = context.failed
+        assert isinstance(error, TypeError)
+        assert "<lambda>" in str(error)
+        assert f"returned {result!r}; expected {wanted}" in str(error)
+        assert context.forwarded == []

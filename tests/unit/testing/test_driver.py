@@ -23,7 +23,7 @@ from pykstreams import (
     StreamsBuilder,
     Topology,
 )
-from pykstreams.core.errors import ProcessingError, StreamsError
+from pykstreams.core.errors import ConfigError, ProcessingError, StreamsError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.state import TimestampedKeyValueStore
 from pykstreams.testing import ProducedRecord, TestInputTopic, TestOutputTopic, TestRecord, TopologyTestDriver
@@ -472,3 +472,22 @@ def test_a_timestamp_of_a_forwarded_record_that_the_client_refuses_is_refused(
         source.pipe_input("k", "v", 5)
 
     assert out.is_empty
+
+
+@pytest.mark.parametrize(
+    ("make", "part"),
+    [
+        (lambda driver: driver.create_input_topic("in", str), "value"),
+        (lambda driver: driver.create_input_topic("in"), "key"),
+        (lambda driver: driver.create_output_topic("out", str), "value"),
+    ],
+)
+def test_topic_whose_type_was_forgotten_is_named(
+    topology_test_driver: MakeDriver, make: Callable[[TopologyTestDriver], object], part: str
+) -> None:
+    builder = StreamsBuilder()
+    builder.stream("in", str, str).to("out")
+    driver = topology_test_driver(builder.build())
+
+    with pytest.raises(ConfigError, match=rf"topic '(in|out)' is given no {part} serde, .* give the types or serdes"):
+        make(driver)

@@ -131,11 +131,12 @@ def test_null_key_of_a_row_is_an_error_of_the_node() -> None:
     assert context.forwarded == []
 
 
-def test_selector_that_gives_no_pair_is_reported() -> None:
-    context = run(TableRepartitionMap(lambda key, value: 3), ("k", (1, None, True), 5))  # type: ignore[arg-type, return-value]
+@pytest.mark.parametrize("result", [3, "ab"])
+def test_selector_that_gives_no_pair_is_reported(result: Any) -> None:
+    context = run(TableRepartitionMap(lambda key, value: result), ("k", (1, None, True), 5))
 
     ((error, *_),) = context.failed
-    assert "returned 3; expected a pair (key, value)" in str(error)
+    assert f"returned {result!r}; expected a pair (key, value)" in str(error)
 
 
 def test_selector_that_raises_for_the_old_value_sends_nothing() -> None:

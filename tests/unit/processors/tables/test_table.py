@@ -243,3 +243,19 @@ def test_to_stream_forwards_new_values_and_nulls() -> None:
     context = run(TableToStream(), ("a", ("x", "w", True), 5), ("a", (None, "x", False), 6))
 
     assert context.forwarded == [("a", "x", 5, HEADERS), ("a", None, 6, HEADERS)]
+
+
+@pytest.mark.parametrize("negate", [False, True])
+def test_filter_reports_a_coroutine_which_is_always_true(negate: bool) -> None:
+    async def check(key: object, value: object) -> bool:
+        return False
+
+    def unawaited(key: object, value: object) -> Any:
+        return check(key, value)
+
+    context = run(TableFilter(unawaited, negate), ("a", ("x", None, True), 5))
+
+    ((error, *_),) = context.failed
+    assert "returned <coroutine object" in str(error)
+    assert "which is always true; await it in map_values_async" in str(error)
+    assert context.forwarded == []
