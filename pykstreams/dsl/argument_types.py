@@ -18,6 +18,7 @@ from pykstreams.dsl.inference import parameters_of, returned_type, shown_functio
 from pykstreams.serdes.by_type import ANYTHING, TYPES, type_name
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.serdes.json.union_members import members_of, unwrapped
+from pykstreams.topology.contradiction import Contradiction
 from pykstreams.topology.graph import Graph
 
 _ALIKE: Final = ((Number,), (bytes, bytearray, memoryview))
@@ -91,10 +92,9 @@ def note_contradiction(
         return
     called = (f"{one}: {known[one].name}" if one in known else one for one in arguments)
     taken = (name if type_ is object else f"{name}: {type_name(type_)}" for name, type_ in parameters)
-    graph.contradictions.append(
-        f"{step}: {shown_function(function)} is called with ({', '.join(called)}), and annotated to take "
-        f"({', '.join(taken)}); put its parameters into the order of the call, or correct their annotations"
-    )
+    said = f"is called with ({', '.join(called)}), and annotated to take ({', '.join(taken)})"
+    cure = "put its parameters into the order of the call, or correct their annotations"
+    graph.contradictions.append(Contradiction(step, f"{shown_function(function)} {said}", cure))
 
 
 def exclude(one: object, other: object) -> bool:

@@ -17,6 +17,7 @@ from pykstreams.serdes.by_type import TYPES
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, default_for
 from pykstreams.serdes.primitives import SIMPLE_SERDES
 from pykstreams.serdes.text_values import TextSerde
+from pykstreams.topology.contradiction import Contradiction
 from pykstreams.topology.graph import Graph
 
 _STRICT: Final = (*SIMPLE_SERDES, TextSerde)
@@ -63,20 +64,20 @@ def refuse_unlike_keys(step: str, written: Iterable[tuple[Side, Side, SerdeOrDef
     """
     for one, other, serde in written:
         if type(serde) in _STRICT and _are_apart(one.serde, serde):
-            raise TopologyError(f"{_never_meeting(step, one, other, serde)}; {cure}")
+            raise TopologyError(str(_never_meeting(step, one, other, serde, cure)))
 
 
 def note_unlike_keys(graph: Graph, step: str, one: Side, other: Side, cure: str) -> None:
     """Notes in the graph that no key of the one is a key of the other."""
     if _are_apart(one.serde, other.serde):
-        graph.contradictions.append(f"{_never_meeting(step, one, other, other.serde)}; {cure}")
+        graph.contradictions.append(_never_meeting(step, one, other, other.serde, cure))
 
 
 def _are_apart(one: SerdeOrDefault, other: SerdeOrDefault) -> bool:
     return exclude(TYPES.type_of(one), TYPES.type_of(other))
 
 
-def _never_meeting(step: str, one: Side, other: Side, serde: SerdeOrDefault) -> str:
+def _never_meeting(step: str, one: Side, other: Side, serde: SerdeOrDefault, cure: str) -> Contradiction:
     apart = _are_apart(one.serde, other.serde)
     why = "no key is of both types" if apart else f"the keys of the first are written as {TYPES.name_of(serde)}"
-    return f"{step} of {one} with {other}: records meet by their keys, and {why}"
+    return Contradiction(f"{step} of {one} with {other}", f"records meet by their keys, and {why}", cure)

@@ -35,8 +35,8 @@ def compile_graph(graph: Graph, topology: Topology, *, explicit_names: bool) -> 
     topology.note_serdes(graph.serdes)
     topology.note_makers(graph.makers)
     topology.note_contradictions(graph.contradictions)
-    for text in topology.contradictions:
-        log.warning("%s", text)
+    for one in topology.contradictions:
+        log.warning("%s", one)
     generated = str(graph.implicit_names)
     topology.note_generated_names(generated)
     if explicit_names:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from pykstreams.core.processor import AnyProcessorSupplier, OperatorSupplier
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.serdes.defaults import SerdeOrDefault
+from pykstreams.topology.contradiction import Contradiction
 from pykstreams.topology.java.hash_order import hash_set_order
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.placement.key_placement import KeyPlacement
@@ -112,8 +113,7 @@ class TopologyDefinition:
     """The stores and topics whose names nobody gave, as text."""
     makers: dict[tuple[str, str], str] = field(default_factory=dict)
     """The function that made the keys (``"key"``) or values (``"value"``) that leave a node, as text."""
-    contradictions: list[str] = field(default_factory=list)
-    """Functions whose annotations contradict what their steps call them with, or need of them, as texts."""
+    contradictions: list[Contradiction] = field(default_factory=list)
 
     def add(self, node: NodeDefinition) -> None:
         self.nodes[node.name] = node

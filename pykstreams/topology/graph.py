@@ -16,6 +16,7 @@ from pykstreams.core.names import NodeNamer, changelog_of
 from pykstreams.core.timestamps import FailOnInvalidTimestamp
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.serdes.defaults import SerdeOrDefault
+from pykstreams.topology.contradiction import Contradiction
 from pykstreams.topology.definition import Supplier
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.placement.key_placement import KeyPlacement
@@ -391,8 +392,7 @@ class Graph:
         """The function that made the keys (``"key"``) or values (``"value"``) that leave a processor, as text; empty
         where it is not annotated to return what they are written as.
         """
-        self.contradictions: list[str] = []
-        """Functions whose annotations contradict what their steps call them with, or need of them, as texts."""
+        self.contradictions: list[Contradiction] = []
         self.join_repartitions: dict[object, RepartitionNode] = {}
         """The node by which a stream was repartitioned for a join, by the place of the stream and where its keys lie
         then.

@@ -18,6 +18,7 @@ from pykstreams.serdes.by_type import SerdeOrType, given_serde
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
+from pykstreams.topology.contradiction import Contradiction
 from pykstreams.topology.definition import (
     GlobalStoreDefinition,
     ProcessorDefinition,
@@ -294,13 +295,13 @@ class Topology:
         """Notes the functions that make keys or values, for messages."""
         self._definition.makers.update(makers)
 
-    def note_contradictions(self, texts: Iterable[str]) -> None:
-        """Notes functions whose annotations contradict what their steps call them with, or need of them."""
-        self._definition.contradictions += [text for text in texts if text not in self._definition.contradictions]
+    def note_contradictions(self, noted: Iterable[Contradiction]) -> None:
+        """Notes what is said twice and not alike."""
+        self._definition.contradictions += [one for one in noted if one not in self._definition.contradictions]
 
     @property
-    def contradictions(self) -> tuple[str, ...]:
-        """A text for each function whose annotations contradict what its step calls it with, or needs of it."""
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """What is said twice and not alike: annotations of functions and what these are called with, for instance."""
         return tuple(self._definition.contradictions)
 
     def note_generated_names(self, generated: str) -> None:

@@ -60,7 +60,7 @@ def check(
     config = combined_config(script, config_file=config_file, pairs=pairs, options=options, resolves=True)
     need_application_id(config)
     built = script.build(config)
-    found = [*annotation_findings(built), *findings(built.plan(config), config)]
+    found = [*contradiction_findings(built), *findings(built.plan(config), config)]
     errors = sum(one.severity is Severity.ERROR for one in found)
     if form == "json":
         click.echo(json.dumps([one.as_dict() for one in found], indent=2))
@@ -71,16 +71,11 @@ def check(
     click.get_current_context().exit(ExitCode.USAGE if errors else ExitCode.STOPPED)
 
 
-def annotation_findings(topology: Topology) -> list[Finding]:
-    """Finds functions whose annotations contradict what their steps call them with, or need of them."""
+def contradiction_findings(topology: Topology) -> list[Finding]:
+    """Finds what the script says twice and not alike, annotations of functions for instance."""
     from pykstreams.runtime.checks.finding import Finding, Severity
 
-    found = []
-    for text in topology.contradictions:
-        where, _, said = text.partition(": ")
-        what, _, cure = said.partition("; ")
-        found.append(Finding(Severity.WARNING, "annotations", what, where, cure))
-    return found
+    return [Finding(Severity.WARNING, "types", one.what, one.where, one.cure) for one in topology.contradictions]
 
 
 def findings(plan: TopologyPlan, config: StreamsConfig) -> list[Finding]:

@@ -21,6 +21,7 @@ from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.by_type import TYPES, type_name
 from pykstreams.serdes.primitives import SIMPLE_SERDES
 from pykstreams.serdes.text_values import TextSerde
+from pykstreams.topology.contradiction import Contradiction
 
 _VALUES: Final[Mapping[object, tuple[object, ...]]] = {
     str: ("",),
@@ -56,15 +57,15 @@ def note_global_key(selector: Callable[..., object], referred: Place) -> None:
     types = result_types(selector)
     if _are_apart(types, referred.key_serde):
         said = _contradiction(selector, types, referred, referred.key_serde, "key of the global table")
-        referred.graph.contradictions.append(f"{referred.name}: {said}")
+        referred.graph.contradictions.append(said)
 
 
 def _check(extractor: Callable[..., object], types: tuple[object, ...], referred: Place, serde: object) -> None:
     said = _contradiction(extractor, types, referred, serde, "foreign key")
     if types and all(_is_refused(type_, serde) for type_ in types):
-        raise TopologyError(said)
+        raise TopologyError(f"{said.what}; {said.cure}")
     if _are_apart(types, serde):
-        referred.graph.contradictions.append(f"{referred.name}: {said}")
+        referred.graph.contradictions.append(said)
 
 
 def _are_apart(types: tuple[object, ...], serde: object) -> bool:
@@ -74,12 +75,13 @@ def _are_apart(types: tuple[object, ...], serde: object) -> bool:
 
 def _contradiction(
     extractor: Callable[..., object], types: tuple[object, ...], referred: Place, serde: object, wanted: str
-) -> str:
-    names, keys = " | ".join(map(type_name, types)), TYPES.name_of(serde)
-    return (
-        f"{shown_function(extractor)} is annotated to return {names} as {wanted}, and keys of {referred.name} are "
-        f"{keys}: no row would be found; let it return {keys}, give the table keys of {names}, or correct the "
-        "annotation"
+) -> Contradiction:
+    names, keys, shown = " | ".join(map(type_name, types)), TYPES.name_of(serde), shown_function(extractor)
+    return Contradiction(
+        referred.name,
+        f"{shown} is annotated to return {names} as {wanted}, and keys of {referred.name} are {keys}: no row would be "
+        "found",
+        f"let it return {keys}, give the table keys of {names}, or correct the annotation",
     )
 
 

@@ -271,7 +271,7 @@ def test_annotations_that_contradict_what_a_function_is_called_with_are_a_warnin
     done = invoke("check", write(tmp_path, EXCHANGED), "--format", "json")
 
     assert done.exit_code == 0
-    (found,) = [one for one in json.loads(done.stdout) if one["check"] == "annotations"]
+    (found,) = [one for one in json.loads(done.stdout) if one["check"] == "types"]
     assert (found["severity"], found["where"]) == ("warning", "KStream.map_values")
     assert found["what"].endswith(
         "is called with (key: str, value: str), and annotated to take (length: int, line: str)"

@@ -78,7 +78,7 @@ class PricedOrder(Order, Priced):
 
 
 def told(builder: StreamsBuilder) -> list[str]:
-    return list(builder.build().contradictions)
+    return list(map(str, builder.build().contradictions))
 
 
 def grouped(builder: StreamsBuilder) -> KGroupedStream[str, Order]:

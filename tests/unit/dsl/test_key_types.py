@@ -105,7 +105,7 @@ def test_keys_of_other_classes_are_warned_of(join: Join, one: Any, other: Any) -
     builder = StreamsBuilder()
     join(builder, one, other)
 
-    (text,) = builder.build().contradictions
+    (text,) = map(str, builder.build().contradictions)
     assert "(keys of" in text
     assert "select_key" in text
 
@@ -173,7 +173,7 @@ def test_cogroup_of_unlike_keys_is_warned_of(aggregate: Join, one: Any, other: A
     aggregate(builder, one, other)
     topology = builder.build()
 
-    (text,) = topology.contradictions
+    (text,) = map(str, topology.contradictions)
     assert re.match(
         r"cogroup of KSTREAM-SOURCE-\d*0 \(keys of \w+\) with KSTREAM-SOURCE-\d*1 \(keys of \w+\): .* select_key", text
     )

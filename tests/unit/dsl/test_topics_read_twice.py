@@ -82,11 +82,6 @@ Read = Callable[[StreamsBuilder], KStream[Any, Any]]
             r"values of list\[str\], .* with list\[int\]",
         ),
         (
-            lambda b: b.stream("in", WindowedSerdes.time_windowed(Serdes.string(), 5), str),
-            lambda b: b.stream("in", WindowedSerdes.time_windowed(Serdes.long(), 5), str),
-            r"keys of Windowed\[int\], .* with Windowed\[str\]",
-        ),
-        (
             lambda b: b.stream("in", str, OwnSerde()),
             lambda b: b.stream("in", str, str),
             "values of str, .* with OwnSerde",
@@ -103,6 +98,20 @@ def test_a_topic_that_is_read_twice_with_unlike_types_is_refused(first: Read, se
         TopologyError, match=rf"topic 'in.*' of source 'KSTREAM-SOURCE-\d*2' .* {said}.*'KSTREAM-SOURCE-\d*0'"
     ):
         builder.build()
+
+
+def test_a_topic_that_is_read_twice_with_unlike_serdes_is_read_with_those_of_the_first_and_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As in Kafka Streams, but for the warning."""
+    builder = StreamsBuilder()
+    builder.stream("in", WindowedSerdes.time_windowed(Serdes.string(), 5), str).to("copy")
+    builder.stream("in", WindowedSerdes.time_windowed(Serdes.long(), 5), str).to("out")
+
+    (said,) = map(str, builder.build().contradictions)
+
+    assert re.search(r"^topic 'in' .* keys of Windowed\[int\], .* with Windowed\[str\]", said)
+    assert said in caplog.text
 
 
 def test_types_that_were_registered_with_serdes_of_one_class_are_told_apart() -> None:

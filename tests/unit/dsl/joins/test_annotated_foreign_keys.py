@@ -185,7 +185,7 @@ def test_keys_of_other_classes_are_warned_of(join: Join, type_: Any, key: Any) -
     else:
         join(builder, extract, key)
 
-    (text,) = builder.build().contradictions
+    (text,) = map(str, builder.build().contradictions)
     assert "is annotated to return" in text
     assert ": no row would be found; let it return" in text
 
@@ -211,7 +211,7 @@ def test_keys_that_a_global_table_cannot_have_are_warned_of(type_: Any, key: Any
     builder = StreamsBuilder()
     of_global_table(builder, type_, key, left_outer=left_outer)
 
-    (text,) = builder.build().contradictions
+    (text,) = map(str, builder.build().contradictions)
     assert "select (" in text
     assert "as key of the global table, and keys of KTABLE-SOURCE-" in text
 
