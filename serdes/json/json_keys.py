@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import operator
 import types
 import typing
@@ -21,6 +20,7 @@ from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_value
 from pykstreams.serdes.json.json_of_types import json_type
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.json.json_types import JsonType
+from pykstreams.serdes.json.lost_numbers import refuse_lost_numbers
 from pykstreams.serdes.json.models import is_pydantic, is_struct
 from pykstreams.serdes.json.one_values import model_form
 from pykstreams.serdes.json.structured import Convert
@@ -33,8 +33,7 @@ T = TypeVar("T")
 class JsonKeySerde(CompiledSerde[T], Generic[T]):
     """Keys of a type as JSON text in its one form: fields in the order of their names, and each value as its type
     says, so that ``1`` in a field of ``float`` is written as ``1.0``, times in UTC, and decimal numbers without zeros
-    at their end. NaN and infinite numbers are refused, but for those in models and structs. What is read is what
-    ``JsonSerde`` reads.
+    at their end. NaN and infinite numbers are refused. What is read is what ``JsonSerde`` reads.
 
     >>> serde = JsonKeySerde(dict[str, float])
     >>> serde.serialize("topic", {"y": 1, "x": 2.5})
@@ -69,7 +68,10 @@ class JsonKeySerde(CompiledSerde[T], Generic[T]):
             if data is None:
                 return None
             try:
-                return dumps(form(data), option=option)
+                text = dumps(form(data), option=option)
+                if b"null" in text:
+                    refuse_lost_numbers(data, text)
+                return text
             except Exception as error:  # a value of another type, or what a model's own serializers raise
                 check(data, headers)
                 raise refused_value(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
@@ -148,8 +150,6 @@ def _form_by_value(value: object) -> object:
 
 
 def _float(value: float) -> float:
-    if not math.isfinite(value):
-        raise ValueError(f"JSON has no number {value}")
     return float(value) + 0.0  # not -0.0, which is equal to 0.0
 
 

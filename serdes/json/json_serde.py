@@ -12,6 +12,7 @@ from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_value, wrong_type
 from pykstreams.serdes.json.json_of_types import json_type
 from pykstreams.serdes.json.json_types import JsonType
+from pykstreams.serdes.json.lost_numbers import question_of_lost_numbers, refuse_lost_numbers
 from pykstreams.serdes.json.models import is_pydantic, is_struct, json_text
 from pykstreams.serdes.json.structured import plain_reader
 
@@ -26,12 +27,12 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
     (``value -> bytes`` or ``str``), ``loads`` the reader of plain values (``bytes -> value``); the type is still
     applied. Raises ``TypeError`` for a type whose values cannot be made from JSON.
 
-    NaN and infinite numbers, which JSON does not have, are written as ``null`` (of a pydantic model, as its
-    ``ser_json_inf_nan`` says), and a field of ``float`` refuses that when it is read: to look for them would make
-    writing much slower. Give ``dumps`` to write or refuse them otherwise. Whole numbers beyond 64 bits are refused when
-    they are written; read, they are floats, which a field of ``int`` refuses. The libraries of pydantic models and
-    msgspec structs take them. The offset of a time zone is written in minutes: the seconds that some had before they
-    were standard times (and that ``pytz`` gives to a ``tzinfo=``) are lost, and the moment with them.
+    NaN and infinite numbers, which JSON does not have, are refused when they are written, but in a pydantic model whose
+    ``ser_json_inf_nan`` writes them as something else than ``null``; give ``dumps`` to write them otherwise. Whole
+    numbers beyond 64 bits are refused when they are written; read, they are floats, which a field of ``int`` refuses.
+    The libraries of pydantic models and msgspec structs take them. The offset of a time zone is written in minutes: the
+    seconds that some had before they were standard times (and that ``pytz`` gives to a ``tzinfo=``) are lost, and the
+    moment with them.
 
     The JSON text ``null`` is read as ``None`` with every type, as Jackson does, but by one that takes ``null`` itself.
     Keys are compared by their bytes, so the fields of a JSON key must always come in the same order.
@@ -71,6 +72,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         self._loads = loads
         self._checked: type = type_ if _has_own_class(type_) else object
         self._write = _text_writer(dumps) if dumps else _writer(type_)
+        self._loses_numbers = None if dumps else question_of_lost_numbers(object if type_ is None else type_)
         self._read = _reader(type_, loads)
 
     def __repr__(self) -> str:
@@ -94,7 +96,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         return self._type == other._type and self._dumps is other._dumps
 
     def encoder(self, topic: str) -> EncoderOf[T]:
-        write, checked = self._write, self._checked
+        write, checked, loses_numbers = self._write, self._checked, self._loses_numbers
 
         def encode(data: T | None, headers: Headers) -> bytes | None:
             nonlocal write
@@ -103,7 +105,11 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
             if not isinstance(data, checked):
                 raise wrong_type(repr(self), topic, data, checked.__name__)
             try:
-                return write(data)
+                text = write(data)
+                # ``in`` would cost three times as much as ``partition``, since it tries a number first
+                if loses_numbers is not None and text.partition(b"null")[1] and loses_numbers(data):
+                    refuse_lost_numbers(data, text)
+                return text
             except orjson.JSONEncodeError as error:
                 if write is not orjson.dumps or self._type is None:
                     raise refused_value(repr(self), topic, data, f"{type(error).__name__}: {error}") from error

@@ -19,7 +19,8 @@ from uuid import UUID
 
 import orjson
 
-from pykstreams.serdes.json.models import is_pydantic, is_struct, json_text
+from pykstreams.serdes.json.lost_numbers import loses_numbers, refuse_lost_numbers
+from pykstreams.serdes.json.models import is_pydantic, is_struct, json_part, json_text
 from pykstreams.serdes.json.union_members import (
     JsonObject,
     alike,
@@ -68,14 +69,22 @@ def plain_writer(type_: object) -> Convert:
 
 
 def json_writer(type_: object) -> Convert:
-    """Returns the function that takes values of a type apart, down to what JSON has."""
-    if is_pydantic(type_):
-        return lambda value: value.model_dump(mode="json", by_alias=True)
-    if is_struct(type_):
-        import msgspec
+    """Returns the function that takes values of a type apart, down to what JSON has.
 
-        return msgspec.to_builtins
-    return lambda value: orjson.loads(json_text(value))
+    It raises ``LostNumberError`` (a ``ValueError``) for NaN and infinite numbers.
+    """
+    take_apart = json_part if is_pydantic(type_) or is_struct(type_) else _by_text
+
+    def write(value: object) -> object:
+        if loses_numbers(value):
+            refuse_lost_numbers(value, json_text(value))
+        return take_apart(value)
+
+    return write
+
+
+def _by_text(value: object) -> object:
+    return orjson.loads(json_text(value))
 
 
 def plain_reader(type_: object, *, of_json: bool = False) -> Convert:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import typing
 from collections.abc import Mapping, Sequence
@@ -466,33 +465,6 @@ def test_sets_are_refused_when_the_serde_is_made(bare: Any) -> None:
 
     with pytest.raises(TypeError, match=r"field Holder\.held: values of type (S|s)et cannot be made from plain ones"):
         JsonSerde(holder)
-
-
-NO_JSON = [math.nan, math.inf, -math.inf]
-
-
-@pytest.mark.parametrize("number", NO_JSON)
-def test_a_number_that_json_does_not_have_is_null_in_values_and_refused_by_a_reader_of_numbers(number: float) -> None:
-    serde = JsonSerde(Line)
-
-    assert serde.serialize("t", Line("pen", number)) == b'{"article":"pen","price":null,"gift":false}'
-    with pytest.raises(SerdeError, match="price: expected float, got None"):
-        serde.deserialize("t", serde.serialize("t", Line("pen", number)))
-
-
-@pytest.mark.parametrize("number", NO_JSON)
-@pytest.mark.parametrize(
-    ("type_", "key_of"),
-    [
-        (Line, lambda number: Line("pen", number)),
-        (list[float], lambda number: [number]),
-        (dict, lambda number: {"price": number}),
-        (float | None, lambda number: number),
-    ],
-)
-def test_a_number_that_json_does_not_have_is_refused_in_keys(type_: Any, key_of: Any, number: float) -> None:
-    with pytest.raises(SerdeError, match=f"ValueError: JSON has no number {number}$"):
-        JsonKeySerde(type_).serialize("t", key_of(number))
 
 
 @dataclass
