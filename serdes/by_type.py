@@ -25,7 +25,7 @@ from pykstreams.serdes.composed_keys import PrefixChecked
 from pykstreams.serdes.json.json_keys import JsonKeySerde
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.json.models import is_pydantic, is_struct
-from pykstreams.serdes.json.union_members import name_of_type
+from pykstreams.serdes.json.union_members import name_of_type, without_alias
 from pykstreams.serdes.list_serde import ListSerde
 from pykstreams.serdes.optional import OptionalSerde
 from pykstreams.serdes.primitives import (
@@ -183,6 +183,8 @@ class TypeSerdes:
         return next((type_name(one) for one in _SIMPLE if _is_that_of(one, serde)), describe(serde))
 
     def _new(self, type_: object, is_key: bool) -> AnySerde:
+        if (found := without_alias(type_)) is not type_:
+            return self.serde(cast("type[object]", found), is_key=is_key)
         origin, arguments = typing.get_origin(type_), typing.get_args(type_)
         if origin is typing.Annotated:
             return _marked(type_) or self.serde(arguments[0], is_key=is_key)
@@ -289,7 +291,9 @@ def is_type(given: object) -> TypeGuard[type[object]]:
     """Whether an object is a type, or an annotation that stands for one; a class of serdes is none."""
     if isinstance(given, type):
         return not is_like_a_serde(given)
-    return typing.get_origin(given) is not None or isinstance(given, typing.NewType | TypeVar) or given in ANYTHING
+    if typing.get_origin(given) is not None or without_alias(given) is not given:
+        return True
+    return isinstance(given, typing.NewType | TypeVar) or given in ANYTHING
 
 
 def given_serde(given: SerdeOrType[T] | None, *, is_key: bool) -> Serde[T] | None:

@@ -15,6 +15,7 @@ from pykstreams.serdes.json.json_types import JsonType
 from pykstreams.serdes.json.lost_numbers import question_of_lost_numbers, refuse_lost_numbers
 from pykstreams.serdes.json.models import is_pydantic, is_struct, json_text
 from pykstreams.serdes.json.structured import plain_reader
+from pykstreams.serdes.json.union_members import name_of_type
 
 T = TypeVar("T")
 
@@ -76,7 +77,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         self._read = _reader(type_, loads)
 
     def __repr__(self) -> str:
-        return f"JsonSerde({getattr(self._type, '__name__', '') if self._type else ''})"
+        return f"JsonSerde({getattr(self._type, '__name__', name_of_type(self._type)) if self._type else ''})"
 
     @property
     def type_(self) -> type[T] | None:

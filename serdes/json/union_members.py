@@ -18,7 +18,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from itertools import combinations, product
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 from uuid import UUID
 
 from pykstreams.serdes.json.models import is_pydantic, is_struct
@@ -141,14 +141,37 @@ def members_of(type_: object) -> tuple[object, ...]:
 
 
 def unwrapped(type_: object) -> object:
-    """Returns a type without ``Annotated`` and ``NewType`` around it; of a bare ``typing.List`` the class, ``list``."""
+    """Returns a type without ``Annotated`` and ``NewType`` around it, and what an alias stands for.
+
+    Of a bare ``typing.List`` the class, ``list``.
+    """
     while True:
+        type_ = without_alias(type_)
         if typing.get_origin(type_) is typing.Annotated:
             type_ = typing.get_args(type_)[0]
         elif isinstance(type_, typing.NewType):
             type_ = type_.__supertype__
         else:
             return type_ if hasattr(type_, "__args__") else typing.get_origin(type_) or type_
+
+
+def without_alias(type_: object) -> object:
+    """Returns what an alias of a ``type`` statement stands for, with the types that are given to it; else the type."""
+    origin = typing.get_origin(type_) or type_
+    while type(origin).__name__ == "TypeAliasType":  # which Python has from 3.12 on, and typing_extensions before
+        alias = cast("Any", origin)
+        given = dict(zip(alias.__type_params__, typing.get_args(type_), strict=False))
+        type_ = with_parameters(alias.__value__, given)
+        origin = typing.get_origin(type_) or type_
+    return type_
+
+
+def with_parameters(type_: object, given: Mapping[object, object]) -> object:
+    """Returns a type with other types in the place of its type variables."""
+    if isinstance(type_, TypeVar):
+        return given.get(type_, type_)
+    open_ = () if isinstance(type_, type) and not typing.get_args(type_) else getattr(type_, "__parameters__", ())
+    return cast("Any", type_)[tuple(given.get(one, one) for one in open_)] if open_ else type_
 
 
 def written_kinds(type_: object) -> Kinds:
