@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 from uuid import UUID
 
 import orjson
 
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_value
+from pykstreams.serdes.json.field_types import field_types
 from pykstreams.serdes.json.json_of_types import json_type
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.json.json_types import JsonType
@@ -24,7 +25,7 @@ from pykstreams.serdes.json.lost_numbers import refuse_lost_numbers
 from pykstreams.serdes.json.models import is_pydantic, is_struct
 from pykstreams.serdes.json.one_values import model_form
 from pykstreams.serdes.json.structured import Convert
-from pykstreams.serdes.json.union_members import unwrapped
+from pykstreams.serdes.json.union_members import json_object, unwrapped
 from pykstreams.serdes.text_values import one_datetime, one_decimal, one_time
 
 T = TypeVar("T")
@@ -104,8 +105,8 @@ def _form(type_: object, made: dict[object, Convert]) -> Convert:
     if origin in (dict, Mapping):
         values = _form(arguments[1], made)
         return lambda value: {key: values(one) for key, one in value.items()}
-    if typing.is_typeddict(type_):
-        return _typed_dict_form(cast("type[object]", type_), made)
+    if typing.is_typeddict(type_) and (known := json_object(type_)) is not None:
+        return _typed_dict_form(known.fields, made)
     return _form_by_value
 
 
@@ -113,7 +114,7 @@ def _fields_form(type_: type, made: dict[object, Convert]) -> Convert:
     if type_ in made:  # a type that contains itself
         return lambda value: made[type_](value)
     made[type_] = _form_by_value
-    hints = typing.get_type_hints(type_, include_extras=True)
+    hints = field_types(type_)
     fields = [(one.name, _form(hints[one.name], made)) for one in dataclasses.fields(type_) if one.init]
 
     def form(value: object) -> object:
@@ -125,8 +126,8 @@ def _fields_form(type_: type, made: dict[object, Convert]) -> Convert:
     return form
 
 
-def _typed_dict_form(type_: type[object], made: dict[object, Convert]) -> Convert:
-    forms = {name: _form(hint, made) for name, hint in typing.get_type_hints(type_).items()}
+def _typed_dict_form(fields: Mapping[str, object], made: dict[object, Convert]) -> Convert:
+    forms = {name: _form(hint, made) for name, hint in fields.items()}
     return lambda value: {name: forms.get(name, _form_by_value)(one) for name, one in value.items()}
 
 

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, Final
 from uuid import UUID
 
+from pykstreams.serdes.json.field_types import UnresolvedFieldError
 from pykstreams.serdes.json.json_types import JsonField, JsonKind, JsonType, Unknown
 from pykstreams.serdes.json.models import is_pydantic, is_struct, json_text
 from pykstreams.serdes.json.union_members import JsonObject, json_object, members_of, name_of_type, unwrapped
@@ -56,7 +57,7 @@ def _json_type(type_: object, above: tuple[object, ...]) -> JsonType:
         return JsonType(JsonKind.OTHER, f"{name}{_entries(type_)}")
     try:
         known = json_object(type_)
-    except NameError:  # of a dataclass inside of a model, which has its own ways to find what annotations name
+    except UnresolvedFieldError:  # of a dataclass in a model, which has its own ways to find what annotations name
         known = None
     return JsonType(JsonKind.OTHER, name) if known is None else _object(type_, name, known, (*above, type_))
 

@@ -10,6 +10,7 @@ import orjson
 
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_value, wrong_type
+from pykstreams.serdes.json.field_types import evaluated
 from pykstreams.serdes.json.json_of_types import json_type
 from pykstreams.serdes.json.json_types import JsonType
 from pykstreams.serdes.json.lost_numbers import question_of_lost_numbers, refuse_lost_numbers
@@ -160,7 +161,7 @@ def _reader(type_: object, loads: Callable[[bytes], object] | None) -> Callable[
     if loads is None and is_struct(type_):
         import msgspec
 
-        return msgspec.json.Decoder(type_).decode
+        return evaluated(type_, lambda: msgspec.json.Decoder(type_).decode)
     parse, make = loads or orjson.loads, plain_reader(type_, of_json=True)
     return lambda data: make(parse(data))
 

@@ -21,6 +21,7 @@ from uuid import UUID
 
 import orjson
 
+from pykstreams.serdes.json.field_types import UnresolvedFieldError, evaluated
 from pykstreams.serdes.json.models import is_pydantic, is_struct, json_part
 from pykstreams.serdes.json.union_members import json_object, members_of, unwrapped
 
@@ -131,10 +132,10 @@ def _field_types(type_: object) -> Mapping[str, object] | None:
     if is_struct(type_):
         from msgspec import structs
 
-        return {one.name: one.type for one in structs.fields(type_)}
+        return {one.name: one.type for one in evaluated(type_, lambda: structs.fields(type_))}
     try:
         known = json_object(type_)
-    except NameError:  # of a dataclass inside of a model, whose library may know a name from elsewhere
+    except UnresolvedFieldError:  # of a dataclass in a model, whose library may know a name from elsewhere
         return None
     return None if known is None else known.fields
 

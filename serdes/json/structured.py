@@ -19,6 +19,7 @@ from uuid import UUID
 
 import orjson
 
+from pykstreams.serdes.json.field_types import UnresolvedFieldError, field_types
 from pykstreams.serdes.json.lost_numbers import loses_numbers, refuse_lost_numbers
 from pykstreams.serdes.json.models import is_pydantic, is_struct, json_part, json_text
 from pykstreams.serdes.json.union_members import (
@@ -210,7 +211,7 @@ class _Readers:
         return made
 
     def _dataclass_reader(self, type_: type) -> Convert:
-        hints = typing.get_type_hints(type_, include_extras=True)
+        hints = field_types(type_)
         fields = []
         for field in dataclasses.fields(type_):
             if not field.init:
@@ -256,6 +257,8 @@ class _Readers:
     def _of_field(self, type_: type, name: str, hints: Mapping[str, object]) -> Convert:
         try:
             return self.of(hints[name])
+        except UnresolvedFieldError:
+            raise
         except TypeError as error:
             raise TypeError(f"field {type_.__name__}.{name}: {error}") from error
 

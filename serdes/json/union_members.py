@@ -21,6 +21,7 @@ from itertools import combinations, product
 from typing import Any, TypeAlias, TypeVar, cast
 from uuid import UUID
 
+from pykstreams.serdes.json.field_types import evaluated, field_types
 from pykstreams.serdes.json.models import is_pydantic, is_struct
 
 Kinds: TypeAlias = frozenset[object]
@@ -72,13 +73,14 @@ def json_object(type_: object) -> JsonObject | None:
     if is_struct(type_):
         return _of_struct(type_)
     if dataclasses.is_dataclass(type_) and isinstance(type_, type):
-        hints = typing.get_type_hints(type_, include_extras=True)
+        hints = field_types(type_)
         fields = {one.name: one for one in dataclasses.fields(type_) if not one.name.startswith("_")}
         required = frozenset(name for name, one in fields.items() if one.init and not _has_default(one))
         return JsonObject({name: hints[name] for name in fields}, required, frozenset(fields))
     if typing.is_typeddict(type_):
-        required = _required_keys(type_)
-        return JsonObject(typing.get_type_hints(type_), required, required)
+        hints = field_types(cast("type", type_))
+        required = _required_keys(type_, hints)
+        return JsonObject({name: _without_required(hint) for name, hint in hints.items()}, required, required)
     return None
 
 
@@ -86,9 +88,8 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
-def _required_keys(typed_dict: Any) -> frozenset[str]:
+def _required_keys(typed_dict: Any, hints: Mapping[str, object]) -> frozenset[str]:
     """The keys that a ``TypedDict`` must have: it does not know itself which, where its annotations are text."""
-    hints = typing.get_type_hints(typed_dict, include_extras=True)
     required: frozenset[str] = typed_dict.__required_keys__
     return frozenset(name for name, hint in hints.items() if _is_required(hint, name in required))
 
@@ -99,6 +100,13 @@ def _is_required(hint: object, of_class: bool) -> bool:
     if origin in (typing.Required, typing.NotRequired):
         return origin is typing.Required
     return _is_required(typing.get_args(hint)[0], of_class) if origin is typing.Annotated else of_class
+
+
+def _without_required(hint: object) -> object:
+    """A type without ``Required``, ``NotRequired`` and ``Annotated`` around it."""
+    while typing.get_origin(hint) in (typing.Required, typing.NotRequired, typing.Annotated):
+        hint = typing.get_args(hint)[0]
+    return hint
 
 
 def _of_model(type_: Any) -> JsonObject:
@@ -122,7 +130,7 @@ def _of_struct(type_: Any) -> JsonObject | None:
     config = type_.__struct_config__
     if config.array_like:
         return None
-    known = structs.fields(type_)
+    known = evaluated(type_, lambda: structs.fields(type_))
     fields = {one.encode_name: one.type for one in known}
     required = frozenset(one.encode_name for one in known if one.required)
     always = required if config.omit_defaults else frozenset(fields)
@@ -241,7 +249,8 @@ def _reads_the_same(type_: object, above: tuple[object, ...] = ()) -> bool:
     if isinstance(type_, type) and issubclass(type_, Enum):
         return issubclass(type_, str | int)  # members are equal to their values
     if typing.is_typeddict(type_):
-        return all(_reads_the_same(one, (*above, type_)) for one in typing.get_type_hints(type_).values())
+        known = json_object(type_)
+        return known is not None and all(_reads_the_same(one, (*above, type_)) for one in known.fields.values())
     if origin in (list, Sequence, dict, Mapping):
         return all(_reads_the_same(one, above) for one in arguments)
     return False
