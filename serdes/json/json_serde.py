@@ -27,7 +27,8 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
     With a type (a dataclass, a pydantic model, a msgspec struct, or a combination such as ``list[Order]``)
     values of that type are written and made; a ``Decimal`` in them is text. ``dumps`` replaces the writer
     (``value -> bytes`` or ``str``), ``loads`` the reader of plain values (``bytes -> value``); the type is still
-    applied. Raises ``TypeError`` for a type whose values cannot be made from JSON.
+    applied. Raises ``TypeError`` for a type whose values cannot be made from JSON, as one with a field of ``bytes``
+    where there is no ``loads``.
 
     NaN and infinite numbers, which JSON does not have, are refused when they are written, but in a pydantic model whose
     ``ser_json_inf_nan`` writes them as something else than ``null``; give ``dumps`` to write them otherwise. Whole
@@ -162,7 +163,8 @@ def _reader(type_: object, loads: Callable[[bytes], object] | None) -> Callable[
         import msgspec
 
         return evaluated(type_, lambda: msgspec.json.Decoder(type_).decode)
-    parse, make = loads or orjson.loads, plain_reader(type_, of_json=True)
+    refused = () if loads else (bytes,)
+    parse, make = loads or orjson.loads, plain_reader(type_, of_json=True, refused=refused)
     return lambda data: make(parse(data))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from enum import Enum
@@ -88,7 +88,7 @@ def _by_text(value: object) -> object:
     return orjson.loads(json_text(value))
 
 
-def plain_reader(type_: object, *, of_json: bool = False) -> Convert:
+def plain_reader(type_: object, *, of_json: bool = False, refused: Collection[object] = ()) -> Convert:
     """Returns the function that makes values of a type.
 
     Fields that a dataclass does not have are ignored, missing ones take their defaults; a ``TypedDict`` keeps those
@@ -98,6 +98,7 @@ def plain_reader(type_: object, *, of_json: bool = False) -> Convert:
 
     :param of_json: whether plain values are no more than JSON has. Refused are then also unions whose members are text
         alike, and fields that orjson does not write.
+    :param refused: types that the plain values do not have, and that are refused inside of others.
 
     >>> plain_reader(list[int | None])([1, None])
     [1, None]
@@ -108,7 +109,7 @@ def plain_reader(type_: object, *, of_json: bool = False) -> Convert:
         import msgspec
 
         return lambda plain: msgspec.convert(plain, type_)
-    return _Readers(type_, of_json=of_json).of(type_)
+    return _Readers(type_, of_json=of_json, refused=refused).of(type_)
 
 
 def _without_enums(value: object) -> object:
@@ -128,9 +129,10 @@ def _without_enums(value: object) -> object:
 class _Readers:
     """The readers of one type and of all that is inside of it; a type may contain itself."""
 
-    def __init__(self, whole: object, *, of_json: bool) -> None:
+    def __init__(self, whole: object, *, of_json: bool, refused: Collection[object]) -> None:
         self._whole = whole
         self._of_json = of_json
+        self._refused = refused
         self._made: dict[object, Convert] = {}
 
     def of(self, type_: object, *, exact: bool = False) -> Convert:
@@ -138,6 +140,9 @@ class _Readers:
         type_ = unwrapped(type_)
         if type_ in (Any, object):
             return lambda plain: plain
+        if type_ in self._refused:
+            name, cure = name_of_type(type_), self._own_serde()
+            raise TypeError(f"JSON has no {name}; take str, such as their base64, {cure}")
         if (simple := _simple_reader(type_)) is not None:
             return simple
         if isinstance(type_, type) and issubclass(type_, Enum):
@@ -169,12 +174,15 @@ class _Readers:
         raise TypeError(self._unknown(type_, origin, arguments))
 
     def _unknown(self, type_: object, origin: object, arguments: tuple[object, ...]) -> str:
-        name, whole = name_of_type(type_), name_of_type(self._whole)
-        cure = f"or give {whole} a serde of your own, types.register({whole}, serde)"
+        name, cure = name_of_type(type_), self._own_serde()
         if origin in (dict, Mapping):
             text_keys = f"dict[str, {name_of_type(arguments[1])}]"
             return f"the keys of {name} are no text, which those of objects in JSON are; take {text_keys}, {cure}"
         return f"values of type {name} cannot be made from plain ones (text, numbers, lists, dicts); take those, {cure}"
+
+    def _own_serde(self) -> str:
+        whole = name_of_type(self._whole)
+        return f"or give {whole} a serde of your own, types.register({whole}, serde)"
 
     def _enum_reader(self, type_: type[Enum]) -> Convert:
         by_value = _text_reader(type_, type_, text=object)
