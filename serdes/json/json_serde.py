@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeGuard, TypeVar, overload
 import orjson
 
 from pykstreams.core.types import Decoder, Headers
-from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_value, wrong_type
+from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_text, refused_value, wrong_type
 from pykstreams.serdes.json.field_types import evaluated
 from pykstreams.serdes.json.json_of_types import json_type
 from pykstreams.serdes.json.json_types import JsonType
@@ -134,7 +134,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
             except Exception as error:  # a user's loads, __post_init__ or validators may raise anything
                 if data.strip() == b"null":  # asked only here, so that other values are not slower
                     return None
-                raise refused_bytes(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
+                raise refused_text(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
 
         return decode
 
