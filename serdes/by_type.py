@@ -22,6 +22,7 @@ from pykstreams.core.windows import Windowed
 from pykstreams.serdes.base import AnySerde, CompiledSerde, Serde, describe, resolve_serde
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.composed_keys import PrefixChecked
+from pykstreams.serdes.json.field_types import dataclass_of, typed_dict_of
 from pykstreams.serdes.json.json_keys import JsonKeySerde
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.json.models import is_pydantic, is_struct
@@ -239,7 +240,8 @@ def _marked(annotated: object) -> AnySerde | None:
 def _json(type_: object, is_key: bool) -> AnySerde:
     if not _is_json(type_):
         name = type_name(type_)
-        raise TypeError(f"there is no serde for {name}{_why(type_)}; {_CURE.format(type=name)}")
+        own_class = f"make a class of it, class Name({name}), " if is_struct(typing.get_origin(type_)) else ""
+        raise TypeError(f"there is no serde for {name}{_why(type_)}; {own_class}{_CURE.format(type=name)}")
     json_type = cast("type[object]", type_)
     return JsonKeySerde(json_type) if is_key else JsonSerde(json_type)
 
@@ -266,12 +268,13 @@ def type_name(type_: object) -> str:
 
 def _is_json(type_: object) -> bool:
     origin = typing.get_origin(type_) or type_
+    if dataclass_of(type_) is not None or typed_dict_of(type_) is not None:
+        return True
     if origin in (list, dict, tuple, Sequence, Mapping, typing.Union, types.UnionType, typing.Literal):
         return True
     if not isinstance(type_, type):
         return False
-    known = dataclasses.is_dataclass(type_) or is_pydantic(type_) or is_struct(type_) or typing.is_typeddict(type_)
-    return known or issubclass(type_, Enum)
+    return is_pydantic(type_) or is_struct(type_) or issubclass(type_, Enum)
 
 
 def _why(type_: object) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import sys
 import typing
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -16,12 +17,54 @@ class UnresolvedFieldError(TypeError):
     """A field whose annotation cannot be evaluated; the text names the class and the field."""
 
 
-def field_types(class_: type) -> Mapping[str, object]:
+def dataclass_of(type_: object) -> type | None:
+    """Returns the class of a dataclass, also of a generic one with its types, ``Box[Order]``; ``None`` of others."""
+    class_ = typing.get_origin(type_) or type_
+    return class_ if isinstance(class_, type) and dataclasses.is_dataclass(class_) else None
+
+
+def typed_dict_of(type_: object) -> type | None:
+    """Returns the class of a ``TypedDict``, also of a generic one with its types; ``None`` of others."""
+    class_ = typing.get_origin(type_) or type_
+    return class_ if isinstance(class_, type) and typing.is_typeddict(class_) else None
+
+
+def field_types(type_: object) -> Mapping[str, object]:
     """Returns the types of the fields of a class, with what stands in ``Annotated`` and the like.
 
-    Raises ``UnresolvedFieldError`` where one cannot be evaluated.
+    In the place of type variables are the types that are given to a generic class, or to those that it derives from.
+    Raises ``UnresolvedFieldError`` where a field cannot be evaluated.
     """
-    return evaluated(class_, lambda: typing.get_type_hints(class_, include_extras=True))
+    class_ = cast("type", typing.get_origin(type_) or type_)
+    hints = evaluated(class_, lambda: typing.get_type_hints(class_, include_extras=True))
+    given = _given(type_, {})
+    return {name: with_parameters(hint, given.get(name, {})) for name, hint in hints.items()}
+
+
+def with_parameters(type_: object, given: Mapping[object, object]) -> object:
+    """Returns a type with other types in the place of its type variables."""
+    if isinstance(type_, TypeVar):
+        return given.get(type_, type_)
+    open_ = () if isinstance(type_, type) and not typing.get_args(type_) else getattr(type_, "__parameters__", ())
+    return cast("_Generic", type_)[tuple(given.get(one, one) for one in open_)] if open_ else type_
+
+
+class _Generic(Protocol):
+    def __getitem__(self, parameters: tuple[object, ...], /) -> object: ...
+
+
+def _given(type_: object, outer: Mapping[object, object]) -> dict[str, Mapping[object, object]]:
+    """The types that stand for type variables in each field: those that are given to the class that defines it."""
+    class_ = typing.get_origin(type_) or type_
+    if not isinstance(class_, type) or class_ in (object, Generic, Protocol):
+        return {}
+    arguments = [with_parameters(one, outer) for one in typing.get_args(type_)]
+    mine = dict(zip(getattr(class_, "__parameters__", ()), arguments, strict=False))
+    found: dict[str, Mapping[object, object]] = {}
+    for base in reversed(class_.__dict__.get("__orig_bases__", class_.__bases__)):
+        found |= _given(base, mine)
+    own = [name for name in _annotations(class_) if not (typing.is_typeddict(class_) and name in found)]  # it has all
+    return found | dict.fromkeys(own, mine)
 
 
 def evaluated(class_: type, evaluate: Callable[[], T]) -> T:

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 from uuid import UUID
 
 import orjson
 
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_value
-from pykstreams.serdes.json.field_types import field_types
+from pykstreams.serdes.json.field_types import dataclass_of, field_types, typed_dict_of
 from pykstreams.serdes.json.json_of_types import json_type
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.json.json_types import JsonType
@@ -25,7 +25,7 @@ from pykstreams.serdes.json.lost_numbers import refuse_lost_numbers
 from pykstreams.serdes.json.models import is_pydantic, is_struct
 from pykstreams.serdes.json.one_values import model_form
 from pykstreams.serdes.json.structured import Convert
-from pykstreams.serdes.json.union_members import json_object, unwrapped
+from pykstreams.serdes.json.union_members import json_object, short_name, unwrapped
 from pykstreams.serdes.text_values import one_datetime, one_decimal, one_time
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class JsonKeySerde(CompiledSerde[T], Generic[T]):
         self._read = JsonSerde(type_)
 
     def __repr__(self) -> str:
-        return f"JsonKeySerde({getattr(self._type, '__name__', self._type)})"
+        return f"JsonKeySerde({short_name(self._type)})"
 
     @property
     def type_(self) -> type[T]:
@@ -89,7 +89,7 @@ def _form(type_: object, made: dict[object, Convert]) -> Convert:
     origin, arguments = typing.get_origin(type_), typing.get_args(type_)
     if is_pydantic(type_) or is_struct(type_):
         return model_form(type_)
-    if dataclasses.is_dataclass(type_) and isinstance(type_, type):
+    if dataclass_of(type_) is not None:
         return _fields_form(type_, made)
     if (simple := _SIMPLE.get(type_)) is not None:
         return simple
@@ -105,21 +105,21 @@ def _form(type_: object, made: dict[object, Convert]) -> Convert:
     if origin in (dict, Mapping):
         values = _form(arguments[1], made)
         return lambda value: {key: values(one) for key, one in value.items()}
-    if typing.is_typeddict(type_) and (known := json_object(type_)) is not None:
+    if typed_dict_of(type_) is not None and (known := json_object(type_)) is not None:
         return _typed_dict_form(known.fields, made)
     return _form_by_value
 
 
-def _fields_form(type_: type, made: dict[object, Convert]) -> Convert:
+def _fields_form(type_: object, made: dict[object, Convert]) -> Convert:
     if type_ in made:  # a type that contains itself
         return lambda value: made[type_](value)
     made[type_] = _form_by_value
-    hints = field_types(type_)
-    fields = [(one.name, _form(hints[one.name], made)) for one in dataclasses.fields(type_) if one.init]
+    hints, class_ = field_types(type_), cast("type", dataclass_of(type_))
+    fields = [(one.name, _form(hints[one.name], made)) for one in dataclasses.fields(class_) if one.init]
 
     def form(value: object) -> object:
-        if not isinstance(value, type_):
-            raise TypeError(f"expected {type_.__name__}")
+        if not isinstance(value, class_):
+            raise TypeError(f"expected {class_.__name__}")
         return {name: of(getattr(value, name)) for name, of in fields}
 
     made[type_] = form

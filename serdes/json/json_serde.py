@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from typing import Any, Generic, TypeGuard, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 import orjson
 
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_text, refused_value, wrong_type
-from pykstreams.serdes.json.field_types import evaluated
+from pykstreams.serdes.json.field_types import dataclass_of, evaluated
 from pykstreams.serdes.json.json_of_types import json_type
 from pykstreams.serdes.json.json_types import JsonType
 from pykstreams.serdes.json.lost_numbers import question_of_lost_numbers, refuse_lost_numbers
 from pykstreams.serdes.json.models import is_pydantic, is_struct, json_text
 from pykstreams.serdes.json.structured import plain_reader
-from pykstreams.serdes.json.union_members import name_of_type
+from pykstreams.serdes.json.union_members import short_name
 
 T = TypeVar("T")
 
@@ -73,13 +72,13 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         self._type = type_
         self._dumps = dumps
         self._loads = loads
-        self._checked: type = type_ if _has_own_class(type_) else object
+        self._checked: type = _class_of(type_)
         self._write = _text_writer(dumps) if dumps else _writer(type_)
         self._loses_numbers = None if dumps else question_of_lost_numbers(object if type_ is None else type_)
         self._read = _reader(type_, loads)
 
     def __repr__(self) -> str:
-        return f"JsonSerde({getattr(self._type, '__name__', name_of_type(self._type)) if self._type else ''})"
+        return f"JsonSerde({short_name(self._type) if self._type else ''})"
 
     @property
     def type_(self) -> type[T] | None:
@@ -139,9 +138,9 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         return decode
 
 
-def _has_own_class(type_: object) -> TypeGuard[type]:
-    """Whether values of a type are instances of it, and of nothing else that JSON has."""
-    return isinstance(type_, type) and (dataclasses.is_dataclass(type_) or is_pydantic(type_) or is_struct(type_))
+def _class_of(type_: object) -> type:
+    """The class that all values of a type are instances of, where nothing else that JSON has is; else ``object``."""
+    return type_ if is_pydantic(type_) or is_struct(type_) else dataclass_of(type_) or object
 
 
 def _writer(type_: object) -> Callable[[Any], bytes]:

@@ -21,7 +21,7 @@ from uuid import UUID
 
 import orjson
 
-from pykstreams.serdes.json.field_types import UnresolvedFieldError, evaluated
+from pykstreams.serdes.json.field_types import UnresolvedFieldError, dataclass_of, evaluated
 from pykstreams.serdes.json.models import is_pydantic, is_struct, json_part
 from pykstreams.serdes.json.union_members import json_object, members_of, unwrapped
 
@@ -155,11 +155,12 @@ def _ask(type_: object, made: dict[object, Ask]) -> Ask:
         return _of_values(_ask(arguments[1], made))
     if type_ in made:
         return lambda value: made[type_](value)
-    if not isinstance(type_, type) or typing.is_typeddict(type_) or (fields := _field_types(type_)) is None:
+    class_ = type_ if is_pydantic(type_) or is_struct(type_) else dataclass_of(type_)
+    if class_ is None or (fields := _field_types(type_)) is None:
         return loses_numbers
     made[type_] = loses_numbers
     asked = [(name, _ask(one, made)) for name, one in fields.items() if _has_floats(one, set())]
-    made[type_] = _of_fields(type_, asked)
+    made[type_] = _of_fields(class_, asked)
     return made[type_]
 
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from enum import Enum
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias, TypeVar, cast
 from uuid import UUID
 
 import orjson
 
-from pykstreams.serdes.json.field_types import UnresolvedFieldError, field_types
+from pykstreams.serdes.json.field_types import UnresolvedFieldError, dataclass_of, field_types
 from pykstreams.serdes.json.lost_numbers import loses_numbers, refuse_lost_numbers
 from pykstreams.serdes.json.models import is_pydantic, is_struct, json_part, json_text
 from pykstreams.serdes.json.union_members import (
@@ -175,6 +175,8 @@ class _Readers:
 
     def _unknown(self, type_: object, origin: object, arguments: tuple[object, ...]) -> str:
         name, cure = name_of_type(type_), self._own_serde()
+        if isinstance(type_, TypeVar):
+            return f"the type {type_.__name__} is not said; give the class its types in brackets, {cure}"
         if origin in (dict, Mapping):
             text_keys = f"dict[str, {name_of_type(arguments[1])}]"
             return f"the keys of {name} are no text, which those of objects in JSON are; take {text_keys}, {cure}"
@@ -211,22 +213,22 @@ class _Readers:
         if type_ in self._made:
             return lambda plain: self._made[type_](plain)
         self._made[type_] = _not_yet
-        if dataclasses.is_dataclass(type_) and isinstance(type_, type):
-            made = self._dataclass_reader(type_)
+        if (class_ := dataclass_of(type_)) is not None:
+            made = self._dataclass_reader(type_, class_)
         else:
-            made = self._typed_dict_reader(cast("type", type_), known)
+            made = self._typed_dict_reader(type_, known)
         self._made[type_] = made
         return made
 
-    def _dataclass_reader(self, type_: type) -> Convert:
+    def _dataclass_reader(self, type_: object, class_: type) -> Convert:
         hints = field_types(type_)
         fields = []
-        for field in dataclasses.fields(type_):
+        for field in dataclasses.fields(class_):
             if not field.init:
                 continue
             if self._of_json and field.name.startswith("_"):
                 raise TypeError(
-                    f"field {type_.__name__}.{field.name} is not written to JSON because of its underscore; "
+                    f"field {name_of_type(type_)}.{field.name} is not written to JSON because of its underscore; "
                     "rename it, or give it init=False"
                 )
             required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
@@ -241,11 +243,11 @@ class _Readers:
                     values[name] = _at(step, reader, plain[name])
                 elif required:
                     raise _missing(name)
-            return type_(**values)
+            return class_(**values)
 
         return read
 
-    def _typed_dict_reader(self, type_: type, known: JsonObject) -> Convert:
+    def _typed_dict_reader(self, type_: object, known: JsonObject) -> Convert:
         fields = {name: (f".{name}", self._of_field(type_, name, known.fields)) for name in known.fields}
         required = [name for name in fields if name in known.required]
 
@@ -262,13 +264,13 @@ class _Readers:
 
         return read
 
-    def _of_field(self, type_: type, name: str, hints: Mapping[str, object]) -> Convert:
+    def _of_field(self, type_: object, name: str, hints: Mapping[str, object]) -> Convert:
         try:
             return self.of(hints[name])
         except UnresolvedFieldError:
             raise
         except TypeError as error:
-            raise TypeError(f"field {type_.__name__}.{name}: {error}") from error
+            raise TypeError(f"field {name_of_type(type_)}.{name}: {error}") from error
 
     def _union_reader(self, type_: object, *, exact: bool) -> Convert:
         members = members_of(type_)

@@ -18,10 +18,10 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from itertools import combinations, product
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, cast
 from uuid import UUID
 
-from pykstreams.serdes.json.field_types import evaluated, field_types
+from pykstreams.serdes.json.field_types import dataclass_of, evaluated, field_types, typed_dict_of, with_parameters
 from pykstreams.serdes.json.models import is_pydantic, is_struct
 
 Kinds: TypeAlias = frozenset[object]
@@ -72,14 +72,14 @@ def json_object(type_: object) -> JsonObject | None:
         return None if getattr(type_, "__pydantic_root_model__", False) else _of_model(type_)
     if is_struct(type_):
         return _of_struct(type_)
-    if dataclasses.is_dataclass(type_) and isinstance(type_, type):
+    if (class_ := dataclass_of(type_)) is not None:
         hints = field_types(type_)
-        fields = {one.name: one for one in dataclasses.fields(type_) if not one.name.startswith("_")}
+        fields = {one.name: one for one in dataclasses.fields(class_) if not one.name.startswith("_")}
         required = frozenset(name for name, one in fields.items() if one.init and not _has_default(one))
         return JsonObject({name: hints[name] for name in fields}, required, frozenset(fields))
-    if typing.is_typeddict(type_):
-        hints = field_types(cast("type", type_))
-        required = _required_keys(type_, hints)
+    if (class_ := typed_dict_of(type_)) is not None:
+        hints = field_types(type_)
+        required = _required_keys(class_, hints)
         return JsonObject({name: _without_required(hint) for name, hint in hints.items()}, required, required)
     return None
 
@@ -174,14 +174,6 @@ def without_alias(type_: object) -> object:
     return type_
 
 
-def with_parameters(type_: object, given: Mapping[object, object]) -> object:
-    """Returns a type with other types in the place of its type variables."""
-    if isinstance(type_, TypeVar):
-        return given.get(type_, type_)
-    open_ = () if isinstance(type_, type) and not typing.get_args(type_) else getattr(type_, "__parameters__", ())
-    return cast("Any", type_)[tuple(given.get(one, one) for one in open_)] if open_ else type_
-
-
 def written_kinds(type_: object) -> Kinds:
     """Returns the kinds of JSON that values of a type are written as."""
     members = members_of(type_)
@@ -248,7 +240,7 @@ def _reads_the_same(type_: object, above: tuple[object, ...] = ()) -> bool:
         return not any(isinstance(one, Enum) for one in arguments)
     if isinstance(type_, type) and issubclass(type_, Enum):
         return issubclass(type_, str | int)  # members are equal to their values
-    if typing.is_typeddict(type_):
+    if typed_dict_of(type_) is not None:
         known = json_object(type_)
         return known is not None and all(_reads_the_same(one, (*above, type_)) for one in known.fields.values())
     if origin in (list, Sequence, dict, Mapping):
@@ -327,6 +319,12 @@ def alike(members: Sequence[object], *, objects_only: bool) -> tuple[object, obj
         if not _are_apart(one, other):
             return one, other
     return None
+
+
+def short_name(type_: object) -> str:
+    """Returns the name of a class, without the types of what is in a container."""
+    is_generic = typing.get_args(type_) and (dataclass_of(type_) or typed_dict_of(type_))
+    return name_of_type(type_) if is_generic else str(getattr(type_, "__name__", name_of_type(type_)))
 
 
 def name_of_type(type_: object) -> str:
