@@ -20,6 +20,7 @@ from pykstreams.serdes import JsonSerde
 from pykstreams.serdes.json.json_keys import JsonKeySerde
 from pykstreams.serdes.json.lost_numbers import question_of_lost_numbers
 from pykstreams.serdes.json.models import json_text
+from pykstreams.serdes.json.structured import json_writer
 from pykstreams.testing import TopologyTestDriver
 
 CURE = "; have None in a field of float | None, or a text, in its place, or take a serde that has it, as DoubleSerde"
@@ -280,3 +281,11 @@ def test_an_aggregate_with_it_is_an_error_of_its_record_and_the_one_before_stays
             topic.pipe_input("k", number)
 
         assert driver.create_output_topic("out", str, Mean).read_values() == [Mean(1.0), Mean(3.0)]
+
+
+@pytest.mark.parametrize("value", [Mean(NAN), Model(total=NAN), Struct(NAN), Model(parts=[Mean(INF)])])
+def test_values_that_are_taken_apart_for_a_registry_are_refused_too(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"total: JSON has no number (nan|inf)"):
+        json_writer(type(value))(value)
+
+    assert json_writer(Mean)(Mean(1.5)) == {"total": 1.5, "note": None}
