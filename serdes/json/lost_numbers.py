@@ -184,10 +184,20 @@ def _of_values(ask: Ask) -> Ask:
 
 
 def _of_fields(type_: type, fields: Sequence[tuple[str, Ask]]) -> Ask:
+    floats = [name for name, ask in fields if ask is _is_lost]
+    others = [one for one in fields if one[1] is not _is_lost]
+
     def asked(value: object) -> bool:
         if not isinstance(value, type_):
             return loses_numbers(value)
-        return any(ask(getattr(value, name, None)) for name, ask in fields)
+        for name in floats:  # most that there are, and a call for each would cost more than all else
+            number = getattr(value, name, None)
+            if type(number) is float:
+                if not math.isfinite(number):
+                    return True
+            elif number is not None and loses_numbers(number):
+                return True
+        return bool(others) and any(ask(getattr(value, name, None)) for name, ask in others)
 
     return asked
 
