@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, runtime_che
 
 from pykstreams.core.errors import ConfigError, SerdeError, SerializationError, WrongTypeError
 from pykstreams.core.references import is_reference, load_reference
-from pykstreams.core.shown_values import reason, shown, shown_bytes
+from pykstreams.core.shown_values import reason, shown, shown_bytes, shown_text
 from pykstreams.core.types import Decoder, Encoder, Headers
 
 T = TypeVar("T")
@@ -264,8 +264,16 @@ def refused_value(serde: str, topic: str, data: object, why: str) -> SerdeError:
 
 def refused_bytes(serde: str, topic: str, data: object, why: str) -> SerdeError:
     """Makes the error for bytes that a deserializer cannot read; the text shows the first of them in hex."""
-    text = f"{serde} cannot read {shown_bytes(data)} of topic {topic!r}: {reason(why)}"
-    return SerdeError(text, topic=topic, serde=serde)
+    return _refused(serde, topic, shown_bytes(data), why)
+
+
+def refused_text(serde: str, topic: str, data: object, why: str) -> SerdeError:
+    """Makes the error for bytes that a deserializer of text does not take; they are shown as text if they are."""
+    return _refused(serde, topic, shown_text(data), why)
+
+
+def _refused(serde: str, topic: str, data: str, why: str) -> SerdeError:
+    return SerdeError(f"{serde} cannot read {data} of topic {topic!r}: {reason(why)}", topic=topic, serde=serde)
 
 
 def describe(serde: object) -> str:

@@ -22,10 +22,11 @@ from pykstreams.core.windows import Windowed
 from pykstreams.serdes.base import AnySerde, CompiledSerde, Serde, describe, resolve_serde
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.composed_keys import PrefixChecked
+from pykstreams.serdes.json.field_types import dataclass_of, typed_dict_of
 from pykstreams.serdes.json.json_keys import JsonKeySerde
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.json.models import is_pydantic, is_struct
-from pykstreams.serdes.json.union_members import name_of_type
+from pykstreams.serdes.json.union_members import name_of_type, without_alias
 from pykstreams.serdes.list_serde import ListSerde
 from pykstreams.serdes.optional import OptionalSerde
 from pykstreams.serdes.primitives import (
@@ -183,6 +184,8 @@ class TypeSerdes:
         return next((type_name(one) for one in _SIMPLE if _is_that_of(one, serde)), describe(serde))
 
     def _new(self, type_: object, is_key: bool) -> AnySerde:
+        if (found := without_alias(type_)) is not type_:
+            return self.serde(cast("type[object]", found), is_key=is_key)
         origin, arguments = typing.get_origin(type_), typing.get_args(type_)
         if origin is typing.Annotated:
             return _marked(type_) or self.serde(arguments[0], is_key=is_key)
@@ -237,7 +240,8 @@ def _marked(annotated: object) -> AnySerde | None:
 def _json(type_: object, is_key: bool) -> AnySerde:
     if not _is_json(type_):
         name = type_name(type_)
-        raise TypeError(f"there is no serde for {name}{_why(type_)}; {_CURE.format(type=name)}")
+        own_class = f"make a class of it, class Name({name}), " if is_struct(typing.get_origin(type_)) else ""
+        raise TypeError(f"there is no serde for {name}{_why(type_)}; {own_class}{_CURE.format(type=name)}")
     json_type = cast("type[object]", type_)
     return JsonKeySerde(json_type) if is_key else JsonSerde(json_type)
 
@@ -264,12 +268,13 @@ def type_name(type_: object) -> str:
 
 def _is_json(type_: object) -> bool:
     origin = typing.get_origin(type_) or type_
+    if dataclass_of(type_) is not None or typed_dict_of(type_) is not None:
+        return True
     if origin in (list, dict, tuple, Sequence, Mapping, typing.Union, types.UnionType, typing.Literal):
         return True
     if not isinstance(type_, type):
         return False
-    known = dataclasses.is_dataclass(type_) or is_pydantic(type_) or is_struct(type_) or typing.is_typeddict(type_)
-    return known or issubclass(type_, Enum)
+    return is_pydantic(type_) or is_struct(type_) or issubclass(type_, Enum)
 
 
 def _why(type_: object) -> str:
@@ -289,7 +294,9 @@ def is_type(given: object) -> TypeGuard[type[object]]:
     """Whether an object is a type, or an annotation that stands for one; a class of serdes is none."""
     if isinstance(given, type):
         return not is_like_a_serde(given)
-    return typing.get_origin(given) is not None or isinstance(given, typing.NewType | TypeVar) or given in ANYTHING
+    if typing.get_origin(given) is not None or without_alias(given) is not given:
+        return True
+    return isinstance(given, typing.NewType | TypeVar) or given in ANYTHING
 
 
 def given_serde(given: SerdeOrType[T] | None, *, is_key: bool) -> Serde[T] | None:

@@ -27,6 +27,7 @@ from pykstreams.serdes.base import (
     bind_serializer,
     describe,
     refused_bytes,
+    refused_text,
     refused_value,
 )
 from pykstreams.serdes.combined_key import CombinedKey
@@ -106,7 +107,7 @@ class JsonCombinedKeySerde(CompiledSerde[CombinedKey[P, S]], Generic[P, S]):
                 if not rest.startswith(between) or not rest.endswith(b"}"):
                     raise ValueError(f"behind the first value comes no {between.decode()}")
             except ValueError as error:
-                raise refused_bytes(repr(self), topic, data, f"{error}") from error
+                raise refused_text(repr(self), topic, data, f"{error}") from error
             return CombinedKey(prefix(first, headers), suffix(rest[len(between) : -1], headers))
 
         return decode

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from pykstreams.core.errors import ConfigError, SerdeError
 from pykstreams.core.types import Decoder, Encoder, Headers
-from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_value, wrong_type
+from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_text, refused_value, wrong_type
 
 T = TypeVar("T")
 
@@ -249,7 +249,7 @@ class UUIDSerde(_PrimitiveSerde[uuid.UUID]):
             try:
                 return _parse_uuid(data.decode())
             except (ValueError, AttributeError) as error:
-                raise refused_bytes(repr(self), topic, data, "expected a UUID as 36 characters") from error
+                raise refused_text(repr(self), topic, data, "expected a UUID as 36 characters") from error
 
         return decode
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Final, Generic, TypeVar
 
 from pykstreams.core.types import Decoder, Headers
-from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_value, wrong_type
+from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_text, refused_value, wrong_type
 
 T = TypeVar("T", date, time, datetime, Decimal)
 
@@ -75,7 +75,7 @@ class TextSerde(CompiledSerde[T], Generic[T]):
             try:
                 return parse(data.decode())
             except (ValueError, decimal.InvalidOperation, AttributeError) as error:
-                raise refused_bytes(repr(self), topic, data, f"expected a {type_.__name__} as text") from error
+                raise refused_text(repr(self), topic, data, f"expected a {type_.__name__} as text") from error
 
         return decode
 

@@ -14,6 +14,7 @@ E = TypeVar("E", bound=BaseException)
 
 _SHOWN_CHARACTERS: Final = 120
 _SHOWN_BYTES: Final = 16
+_BETWEEN_LINES: Final = str.maketrans("", "", "\r\n\t")
 _hiding: set[int] = set()
 """Who wants values hidden, by identity."""
 
@@ -51,6 +52,23 @@ def shown_bytes(data: object) -> str:
         return f"{len(data)} bytes"
     start = bytes(data[:_SHOWN_BYTES]).hex()
     return f"{len(data)} bytes (hex {start}...)" if len(data) > _SHOWN_BYTES else f"{len(data)} bytes (hex {start})"
+
+
+def shown_text(data: object) -> str:
+    """Returns bytes for a message that should be text: how many, and the text, cut; else as ``shown_bytes``.
+
+    >>> shown_text(b'{"id":5}')
+    '8 bytes (\\'{"id":5}\\')'
+    """
+    if _hiding or not data or not isinstance(data, bytes | bytearray | memoryview):
+        return shown_bytes(data)
+    try:
+        text = str(data, "utf-8")
+    except UnicodeDecodeError:
+        return shown_bytes(data)
+    if not text.translate(_BETWEEN_LINES).isprintable():
+        return shown_bytes(data)
+    return f"{len(data)} bytes ({cut(repr(text))})"
 
 
 def cut(text: str, characters: int = _SHOWN_CHARACTERS) -> str:

@@ -15,14 +15,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType, SimpleNamespace
-from typing import NamedTuple, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar, cast
 
 from pykstreams.core.processor import FixedKeyProcessor, Processor
 from pykstreams.core.record import KeyValue
 from pykstreams.core.value_transformer import ValueTransformerWithKey
 from pykstreams.serdes.base import describe
-from pykstreams.serdes.by_type import ANYTHING, TYPES
+from pykstreams.serdes.by_type import ANYTHING, TYPES, type_name
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, default_for
+from pykstreams.serdes.json.field_types import import_cure
 from pykstreams.serdes.json.union_members import members_of, unwrapped
 
 _MANY = (
@@ -36,6 +37,11 @@ _MANY = (
     frozenset,
 )
 _SILENT = (*ANYTHING, typing.Never, typing.NoReturn)
+_UNSAID: Final = object()
+"""The type of what a function returns that has no annotation."""
+_A_PAIR: Final = "tuple[K, V]"
+_VALUES: Final = "list[V] or Iterator[V]"
+_PAIRS: Final = "list[tuple[K, V]] or Iterator[tuple[K, V]]"
 
 
 def passed_on(serde: SerdeOrDefault) -> SerdeOrDefault:
@@ -63,7 +69,7 @@ def key_serde(function: Callable[..., object]) -> SerdeOrDefault:
 
 def values_serde(function: Callable[..., Iterable[object]]) -> SerdeOrDefault:
     """The serde of the values in what a function returns."""
-    return _serde(_element(_returned(function)), function, is_key=False)
+    return _serde(_element(_returned(function), _VALUES), function, is_key=False)
 
 
 def result_types(function: Callable[..., object]) -> tuple[object, ...]:
@@ -73,28 +79,29 @@ def result_types(function: Callable[..., object]) -> tuple[object, ...]:
 
 def element_types(function: Callable[..., Iterable[object]]) -> tuple[object, ...]:
     """The types of what is in what a function returns."""
-    return _types_in(_element(_returned(function)))
+    return _types_in(_element(_returned(function), _VALUES))
 
 
 def _types_in(type_: object) -> tuple[object, ...]:
-    members = () if isinstance(type_, _Unresolved) else members_of(type_)
+    members = () if isinstance(type_, _Unresolved) else members_of(_or_object(type_))
     return tuple(one for one in map(unwrapped, members) if one not in (None, types.NoneType))
 
 
 def pair_serdes(function: Callable[..., object]) -> tuple[SerdeOrDefault, SerdeOrDefault]:
     """The serdes of the key and the value that a function returns as a pair."""
-    return _pair(_returned(function), function)
+    returned = _returned(function)
+    return _pair(returned, function, _Misshapen(returned, _A_PAIR))
 
 
 def pairs_serdes(function: Callable[..., Iterable[object]]) -> tuple[SerdeOrDefault, SerdeOrDefault]:
     """The serdes of the keys and values in what a function returns."""
-    return _pair(_element(_returned(function)), function)
+    returned = _returned(function)
+    return _pair(_element(returned, _PAIRS), function, _Misshapen(returned, _PAIRS))
 
 
 def returned_type(function: Callable[..., object]) -> object:
     """The type that a function returns, ``object`` where nothing says it; a class returns itself."""
-    found = _returned(function)
-    return object if isinstance(found, _Unresolved) else found
+    return _or_object(_returned(function))
 
 
 class Parameter(NamedTuple):
@@ -127,11 +134,7 @@ def parameters_of(function: Callable[..., object]) -> tuple[Parameter, ...]:
 
 
 def _parameter_type(function: FunctionType, name: str) -> object:
-    try:
-        found = _annotation(function, name)
-    except Exception:  # an annotation is an expression of the user, and nobody has evaluated it before
-        return object
-    return object if isinstance(found, _Unresolved) else found
+    return _or_object(_annotation(function, name))
 
 
 def aggregate_serde(initializer: Callable[[], object], *aggregators: Callable[..., object]) -> SerdeOrDefault:
@@ -184,19 +187,64 @@ def _arguments(supplier: Callable[[], object], base: type) -> tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Unresolved:
-    """An annotation that names something that cannot be found."""
+    """An annotation that cannot be evaluated, as one that names something that cannot be found."""
 
     annotation: object
-    error: NameError
+    error: Exception
+
+    def __str__(self) -> str:
+        if isinstance(self.error, NameError):
+            return f"{self.error}; {import_cure(self.error)}, or give a serde"
+        return f"{type(self.error).__name__}: {self.error}; correct the annotation, or give a serde"
+
+
+@dataclass(frozen=True, slots=True)
+class _Misshapen:
+    """A type that a step cannot have there, with those that it can have."""
+
+    type_: object
+    needed: str
+
+
+def _or_object(type_: object) -> object:
+    return object if type_ is _UNSAID or isinstance(type_, _Unresolved | _Misshapen) else type_
 
 
 def _returned(function: Callable[..., object]) -> object:
-    """The type that a function returns, ``object`` where nothing says so; a class returns itself."""
-    while isinstance(function, functools.partial):
-        function = function.func
+    """The type that a function returns, ``_UNSAID`` where nothing says so; a class returns itself."""
+    owner: object = None
+    written = function
+    while (inner := _inside(written)) is not written:
+        owner = getattr(written, "__self__", owner)
+        written = inner
+    if isinstance(written, type) or typing.get_origin(written) is not None:
+        return written
+    found = _annotation(written)
+    if found is typing.Self and owner is not None:
+        return owner if isinstance(owner, type) else type(owner)
+    return found
+
+
+def _written(function: Callable[..., object]) -> Callable[..., object]:
+    """The function, or the class, that is written down, of whatever can be called."""
+    while (inner := _inside(function)) is not function:
+        function = inner
+    return function
+
+
+def _inside(function: Callable[..., object]) -> Callable[..., object]:
+    """The function inside of one that a decorator or ``partial`` has made, of a method, or of an object.
+
+    Of any other the function itself, also of one that is written in C.
+    """
+    if isinstance(function, functools.partial):
+        return function.func
     if isinstance(function, type) or typing.get_origin(function) is not None:
         return function
-    return _annotation(inspect.unwrap(_plain(function)))
+    if (inner := cast("Callable[..., object]", inspect.unwrap(function))) is not function:
+        return inner  # of ``functools.wraps``, ``cache`` and the like
+    plain = _plain(function)
+    return plain if inspect.isfunction(plain) or hasattr(plain, "__wrapped__") else function
 
 
 def _plain(function: Callable[..., object]) -> Callable[..., object]:
@@ -210,15 +258,15 @@ def _plain(function: Callable[..., object]) -> Callable[..., object]:
 
 def _annotation(function: Callable[..., object], name: str = "return") -> object:
     if not inspect.isfunction(function):
-        return object  # one that is written in C
+        return _UNSAID  # one that is written in C
+    annotation: object = "..."
     try:
-        annotation = function.__annotations__.get(name, object)
-    except NameError as error:  # from Python 3.14 on they are evaluated here
-        return _Unresolved("...", error)
-    around = SimpleNamespace(__annotations__={name: annotation})
-    try:
+        annotation = function.__annotations__.get(name, _UNSAID)  # from Python 3.14 on they are evaluated here
+        if annotation is _UNSAID:
+            return _UNSAID
+        around = SimpleNamespace(__annotations__={name: annotation})
         return typing.get_type_hints(around, function.__globals__, _enclosing(function), include_extras=True)[name]
-    except NameError as error:
+    except Exception as error:  # an annotation is an expression of the user, and nobody has evaluated it before
         return _Unresolved(annotation, error)
 
 
@@ -233,48 +281,80 @@ def _enclosing(function: FunctionType) -> dict[str, object]:
     return found
 
 
-def _element(many: object) -> object:
-    """The type of what is in an annotated collection or generator; ``object`` where it does not say."""
-    if isinstance(many, _Unresolved):
+def _element(many: object, needed: str) -> object:
+    """The type of what is in an annotated collection or generator."""
+    if many is _UNSAID or isinstance(many, _Unresolved) or _may_be_anything(many):
         return many
-    origin, arguments = typing.get_origin(many), typing.get_args(many)
+    inner = unwrapped(many)
+    origin, arguments = typing.get_origin(inner), typing.get_args(inner)
     if origin is tuple and (len(set(arguments)) == 1 or arguments[1:] == (Ellipsis,)):
         return arguments[0]
-    return arguments[0] if arguments and origin in _MANY else object
+    return arguments[0] if arguments and origin in _MANY else _Misshapen(many, needed)
 
 
-def _pair(pair: object, function: Callable[..., object]) -> tuple[SerdeOrDefault, SerdeOrDefault]:
-    arguments = typing.get_args(pair) if typing.get_origin(pair) in (tuple, KeyValue) else (pair, pair)
-    if len(arguments) != 2 or arguments[1] is Ellipsis or (arguments[0] is pair and not isinstance(pair, _Unresolved)):
-        return _silent(function), _silent(function)
+def _pair(
+    pair: object, function: Callable[..., object], misshapen: _Misshapen
+) -> tuple[SerdeOrDefault, SerdeOrDefault]:
+    if pair is _UNSAID or isinstance(pair, _Unresolved | _Misshapen) or _may_be_anything(pair):
+        return _serde(pair, function, is_key=True), _serde(pair, function, is_key=False)
+    inner = unwrapped(pair)
+    arguments = typing.get_args(inner) if typing.get_origin(inner) in (tuple, KeyValue) else ()
+    if len(arguments) != 2 or arguments[1] is Ellipsis:
+        return _silent(misshapen, function), _silent(misshapen, function)
     return _serde(arguments[0], function, is_key=True), _serde(arguments[1], function, is_key=False)
 
 
-def _silent(function: Callable[..., object]) -> OverDefault:
-    return default_for(f"no annotation says what {shown_function(function)} returns")
+def _silent(type_: object, function: Callable[..., object]) -> OverDefault:
+    """The default serde, with the reason why the annotation of a function says no other."""
+    shown = shown_function(function)
+    if type_ is _UNSAID:
+        if inspect.isfunction(written := _written(function)) and typing.get_overloads(written):
+            return default_for(f"only its overloads say what {shown} returns; annotate the function itself, too")
+        return default_for(f"no annotation says what {shown} returns")
+    cure = "correct the annotation, or give a serde"
+    if isinstance(type_, _Misshapen):
+        told = f"is annotated to return {_shown_type(type_.type_)}, and {type_.needed} is needed"
+        return default_for(f"{shown} {told}; {cure}")
+    open_ = ", ".join(map(type_name, getattr(type_, "__parameters__", ())))
+    why = f"whose {open_} is not said" if open_ else "which stands for no serde"
+    if type_ is function:
+        return default_for(f"{_shown_type(type_)} is given, {why}; give a serde")
+    return default_for(f"{shown} is annotated to return {_shown_type(type_)}, {why}; {cure}")
+
+
+def _shown_type(type_: object) -> str:
+    return f"[{', '.join(map(_shown_type, type_))}]" if isinstance(type_, list) else type_name(type_).replace("~", "")
 
 
 def shown_function(function: Callable[..., object]) -> str:
     """The name of a function, and the line where it is written."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    plain = inspect.unwrap(_plain(function))
-    if not inspect.isfunction(plain):  # one that is written in C
-        return describe(function)
-    code = plain.__code__
-    return f"{plain.__name__} ({Path(code.co_filename).name}:{code.co_firstlineno})"
+    written = _written(function)
+    if not inspect.isfunction(written):  # one that is written in C, or a class
+        return describe(written)
+    code = written.__code__
+    return f"{written.__name__} ({Path(code.co_filename).name}:{code.co_firstlineno})"
 
 
 def _says_nothing(type_: object) -> bool:
-    return type_ in _SILENT or isinstance(type_, TypeVar) or bool(getattr(type_, "__parameters__", ()))
+    return type_ is _UNSAID or _may_be_anything(type_) or bool(getattr(type_, "__parameters__", ()))
+
+
+def _may_be_anything(type_: object) -> bool:
+    return type_ in _SILENT or isinstance(type_, TypeVar)
 
 
 def _serde(type_: object, function: Callable[..., object], *, is_key: bool) -> SerdeOrDefault:
+    shown = shown_function(function)
     if isinstance(type_, _Unresolved):
-        return default_for(f"{describe(function)} is annotated with {type_.annotation!r}, and {type_.error}")
-    if _says_nothing(type_):
-        return _silent(function)
+        return default_for(f"{shown} is annotated with {type_.annotation!r}, and {type_}")
+    if isinstance(type_, _Misshapen) or _says_nothing(type_):
+        return _silent(type_, function)
+    if isinstance(type_, list):
+        return default_for(
+            f"{shown} is annotated to return {_shown_type(type_)}, which is no type; correct the annotation, as list"
+            f"{_shown_type(type_)}, or give a serde"
+        )
     try:
         return TYPES.serde(cast("type[object]", type_), is_key=is_key)
     except TypeError as error:
-        return default_for(f"{describe(function)} is annotated, but {error}")
+        return default_for(f"{shown} is annotated, but {error}")

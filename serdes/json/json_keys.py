@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import operator
 import types
 import typing
@@ -18,13 +17,15 @@ import orjson
 
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_value
+from pykstreams.serdes.json.field_types import dataclass_of, field_types, typed_dict_of
 from pykstreams.serdes.json.json_of_types import json_type
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.json.json_types import JsonType
+from pykstreams.serdes.json.lost_numbers import refuse_lost_numbers
 from pykstreams.serdes.json.models import is_pydantic, is_struct
 from pykstreams.serdes.json.one_values import model_form
 from pykstreams.serdes.json.structured import Convert
-from pykstreams.serdes.json.union_members import unwrapped
+from pykstreams.serdes.json.union_members import json_object, short_name, unwrapped
 from pykstreams.serdes.text_values import one_datetime, one_decimal, one_time
 
 T = TypeVar("T")
@@ -33,8 +34,7 @@ T = TypeVar("T")
 class JsonKeySerde(CompiledSerde[T], Generic[T]):
     """Keys of a type as JSON text in its one form: fields in the order of their names, and each value as its type
     says, so that ``1`` in a field of ``float`` is written as ``1.0``, times in UTC, and decimal numbers without zeros
-    at their end. NaN and infinite numbers are refused, but for those in models and structs. What is read is what
-    ``JsonSerde`` reads.
+    at their end. NaN and infinite numbers are refused. What is read is what ``JsonSerde`` reads.
 
     >>> serde = JsonKeySerde(dict[str, float])
     >>> serde.serialize("topic", {"y": 1, "x": 2.5})
@@ -47,7 +47,7 @@ class JsonKeySerde(CompiledSerde[T], Generic[T]):
         self._read = JsonSerde(type_)
 
     def __repr__(self) -> str:
-        return f"JsonKeySerde({getattr(self._type, '__name__', self._type)})"
+        return f"JsonKeySerde({short_name(self._type)})"
 
     @property
     def type_(self) -> type[T]:
@@ -69,7 +69,10 @@ class JsonKeySerde(CompiledSerde[T], Generic[T]):
             if data is None:
                 return None
             try:
-                return dumps(form(data), option=option)
+                text = dumps(form(data), option=option)
+                if b"null" in text:
+                    refuse_lost_numbers(data, text)
+                return text
             except Exception as error:  # a value of another type, or what a model's own serializers raise
                 check(data, headers)
                 raise refused_value(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
@@ -86,7 +89,7 @@ def _form(type_: object, made: dict[object, Convert]) -> Convert:
     origin, arguments = typing.get_origin(type_), typing.get_args(type_)
     if is_pydantic(type_) or is_struct(type_):
         return model_form(type_)
-    if dataclasses.is_dataclass(type_) and isinstance(type_, type):
+    if dataclass_of(type_) is not None:
         return _fields_form(type_, made)
     if (simple := _SIMPLE.get(type_)) is not None:
         return simple
@@ -102,29 +105,29 @@ def _form(type_: object, made: dict[object, Convert]) -> Convert:
     if origin in (dict, Mapping):
         values = _form(arguments[1], made)
         return lambda value: {key: values(one) for key, one in value.items()}
-    if typing.is_typeddict(type_):
-        return _typed_dict_form(cast("type[object]", type_), made)
+    if typed_dict_of(type_) is not None and (known := json_object(type_)) is not None:
+        return _typed_dict_form(known.fields, made)
     return _form_by_value
 
 
-def _fields_form(type_: type, made: dict[object, Convert]) -> Convert:
+def _fields_form(type_: object, made: dict[object, Convert]) -> Convert:
     if type_ in made:  # a type that contains itself
         return lambda value: made[type_](value)
     made[type_] = _form_by_value
-    hints = typing.get_type_hints(type_, include_extras=True)
-    fields = [(one.name, _form(hints[one.name], made)) for one in dataclasses.fields(type_) if one.init]
+    hints, class_ = field_types(type_), cast("type", dataclass_of(type_))
+    fields = [(one.name, _form(hints[one.name], made)) for one in dataclasses.fields(class_) if one.init]
 
     def form(value: object) -> object:
-        if not isinstance(value, type_):
-            raise TypeError(f"expected {type_.__name__}")
+        if not isinstance(value, class_):
+            raise TypeError(f"expected {class_.__name__}")
         return {name: of(getattr(value, name)) for name, of in fields}
 
     made[type_] = form
     return form
 
 
-def _typed_dict_form(type_: type[object], made: dict[object, Convert]) -> Convert:
-    forms = {name: _form(hint, made) for name, hint in typing.get_type_hints(type_).items()}
+def _typed_dict_form(fields: Mapping[str, object], made: dict[object, Convert]) -> Convert:
+    forms = {name: _form(hint, made) for name, hint in fields.items()}
     return lambda value: {name: forms.get(name, _form_by_value)(one) for name, one in value.items()}
 
 
@@ -148,8 +151,6 @@ def _form_by_value(value: object) -> object:
 
 
 def _float(value: float) -> float:
-    if not math.isfinite(value):
-        raise ValueError(f"JSON has no number {value}")
     return float(value) + 0.0  # not -0.0, which is equal to 0.0
 
 

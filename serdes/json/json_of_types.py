@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, Final
 from uuid import UUID
 
+from pykstreams.serdes.json.field_types import UnresolvedFieldError, dataclass_of, typed_dict_of
 from pykstreams.serdes.json.json_types import JsonField, JsonKind, JsonType, Unknown
 from pykstreams.serdes.json.models import is_pydantic, is_struct, json_text
 from pykstreams.serdes.json.union_members import JsonObject, json_object, members_of, name_of_type, unwrapped
@@ -56,7 +57,7 @@ def _json_type(type_: object, above: tuple[object, ...]) -> JsonType:
         return JsonType(JsonKind.OTHER, f"{name}{_entries(type_)}")
     try:
         known = json_object(type_)
-    except NameError:  # of a dataclass inside of a model, which has its own ways to find what annotations name
+    except UnresolvedFieldError:  # of a dataclass in a model, which has its own ways to find what annotations name
         known = None
     return JsonType(JsonKind.OTHER, name) if known is None else _object(type_, name, known, (*above, type_))
 
@@ -91,7 +92,7 @@ def _read_as(type_: Any, known: JsonObject) -> dict[str, tuple[str, ...]]:
     """The names that each field is read from; those that are made anew, such as computed ones, are left out."""
     if is_pydantic(type_):
         return dict(_names_of_model(type_))
-    init = {name: one.init for name, one in getattr(type_, "__dataclass_fields__", {}).items()}
+    init = {name: one.init for name, one in getattr(dataclass_of(type_), "__dataclass_fields__", {}).items()}
     return {name: (name,) for name in known.fields if init.get(name, True)}
 
 
@@ -108,7 +109,7 @@ def _names_of_model(type_: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _unknown(type_: Any, known: JsonObject) -> Unknown:
-    if known.is_open or typing.is_typeddict(type_):
+    if known.is_open or typed_dict_of(type_) is not None:
         return Unknown.KEPT
     refuses = is_struct(type_) and type_.__struct_config__.forbid_unknown_fields
     if refuses or (is_pydantic(type_) and type_.model_config.get("extra") == "forbid"):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from typing import Any, Generic, TypeGuard, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 import orjson
 
 from pykstreams.core.types import Decoder, Headers
-from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_value, wrong_type
+from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_text, refused_value, wrong_type
+from pykstreams.serdes.json.field_types import dataclass_of, evaluated
 from pykstreams.serdes.json.json_of_types import json_type
 from pykstreams.serdes.json.json_types import JsonType
+from pykstreams.serdes.json.lost_numbers import question_of_lost_numbers, refuse_lost_numbers
 from pykstreams.serdes.json.models import is_pydantic, is_struct, json_text
 from pykstreams.serdes.json.structured import plain_reader
+from pykstreams.serdes.json.union_members import short_name
 
 T = TypeVar("T")
 
@@ -24,14 +26,15 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
     With a type (a dataclass, a pydantic model, a msgspec struct, or a combination such as ``list[Order]``)
     values of that type are written and made; a ``Decimal`` in them is text. ``dumps`` replaces the writer
     (``value -> bytes`` or ``str``), ``loads`` the reader of plain values (``bytes -> value``); the type is still
-    applied. Raises ``TypeError`` for a type whose values cannot be made from JSON.
+    applied. Raises ``TypeError`` for a type whose values cannot be made from JSON, as one with a field of ``bytes``
+    where there is no ``loads``.
 
-    NaN and infinite numbers, which JSON does not have, are written as ``null`` (of a pydantic model, as its
-    ``ser_json_inf_nan`` says), and a field of ``float`` refuses that when it is read: to look for them would make
-    writing much slower. Give ``dumps`` to write or refuse them otherwise. Whole numbers beyond 64 bits are refused when
-    they are written; read, they are floats, which a field of ``int`` refuses. The libraries of pydantic models and
-    msgspec structs take them. The offset of a time zone is written in minutes: the seconds that some had before they
-    were standard times (and that ``pytz`` gives to a ``tzinfo=``) are lost, and the moment with them.
+    NaN and infinite numbers, which JSON does not have, are refused when they are written, but in a pydantic model whose
+    ``ser_json_inf_nan`` writes them as something else than ``null``; give ``dumps`` to write them otherwise. Whole
+    numbers beyond 64 bits are refused when they are written; read, they are floats, which a field of ``int`` refuses.
+    The libraries of pydantic models and msgspec structs take them. The offset of a time zone is written in minutes: the
+    seconds that some had before they were standard times (and that ``pytz`` gives to a ``tzinfo=``) are lost, and the
+    moment with them.
 
     The JSON text ``null`` is read as ``None`` with every type, as Jackson does, but by one that takes ``null`` itself.
     Keys are compared by their bytes, so the fields of a JSON key must always come in the same order.
@@ -69,12 +72,13 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         self._type = type_
         self._dumps = dumps
         self._loads = loads
-        self._checked: type = type_ if _has_own_class(type_) else object
+        self._checked: type = _class_of(type_)
         self._write = _text_writer(dumps) if dumps else _writer(type_)
+        self._loses_numbers = None if dumps else question_of_lost_numbers(object if type_ is None else type_)
         self._read = _reader(type_, loads)
 
     def __repr__(self) -> str:
-        return f"JsonSerde({getattr(self._type, '__name__', '') if self._type else ''})"
+        return f"JsonSerde({short_name(self._type) if self._type else ''})"
 
     @property
     def type_(self) -> type[T] | None:
@@ -94,7 +98,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         return self._type == other._type and self._dumps is other._dumps
 
     def encoder(self, topic: str) -> EncoderOf[T]:
-        write, checked = self._write, self._checked
+        write, checked, loses_numbers = self._write, self._checked, self._loses_numbers
 
         def encode(data: T | None, headers: Headers) -> bytes | None:
             nonlocal write
@@ -103,7 +107,11 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
             if not isinstance(data, checked):
                 raise wrong_type(repr(self), topic, data, checked.__name__)
             try:
-                return write(data)
+                text = write(data)
+                # ``in`` would cost three times as much as ``partition``, since it tries a number first
+                if loses_numbers is not None and text.partition(b"null")[1] and loses_numbers(data):
+                    refuse_lost_numbers(data, text)
+                return text
             except orjson.JSONEncodeError as error:
                 if write is not orjson.dumps or self._type is None:
                     raise refused_value(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
@@ -125,14 +133,14 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
             except Exception as error:  # a user's loads, __post_init__ or validators may raise anything
                 if data.strip() == b"null":  # asked only here, so that other values are not slower
                     return None
-                raise refused_bytes(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
+                raise refused_text(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
 
         return decode
 
 
-def _has_own_class(type_: object) -> TypeGuard[type]:
-    """Whether values of a type are instances of it, and of nothing else that JSON has."""
-    return isinstance(type_, type) and (dataclasses.is_dataclass(type_) or is_pydantic(type_) or is_struct(type_))
+def _class_of(type_: object) -> type:
+    """The class that all values of a type are instances of, where nothing else that JSON has is; else ``object``."""
+    return type_ if is_pydantic(type_) or is_struct(type_) else dataclass_of(type_) or object
 
 
 def _writer(type_: object) -> Callable[[Any], bytes]:
@@ -153,8 +161,9 @@ def _reader(type_: object, loads: Callable[[bytes], object] | None) -> Callable[
     if loads is None and is_struct(type_):
         import msgspec
 
-        return msgspec.json.Decoder(type_).decode
-    parse, make = loads or orjson.loads, plain_reader(type_, of_json=True)
+        return evaluated(type_, lambda: msgspec.json.Decoder(type_).decode)
+    refused = () if loads else (bytes,)
+    parse, make = loads or orjson.loads, plain_reader(type_, of_json=True, refused=refused)
     return lambda data: make(parse(data))
 
 

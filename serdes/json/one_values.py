@@ -21,6 +21,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from uuid import UUID
 
+from pykstreams.serdes.json.field_types import evaluated
 from pykstreams.serdes.json.models import is_pydantic, is_struct
 from pykstreams.serdes.json.structured import Convert
 from pykstreams.serdes.json.union_members import unwrapped
@@ -159,7 +160,7 @@ def _fields(type_: type) -> list[_Field]:
     elif is_struct(type_):
         from msgspec.structs import fields
 
-        hints = {one.name: one.type for one in fields(type_)}
+        hints = {one.name: one.type for one in evaluated(type_, lambda: fields(type_))}
     else:
         hints = dict.fromkeys((one.name for one in dataclasses.fields(type_)), object)
         with suppress(NameError):  # its library may know a name from elsewhere

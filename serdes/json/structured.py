@@ -10,16 +10,18 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from enum import Enum
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias, TypeVar, cast
 from uuid import UUID
 
 import orjson
 
-from pykstreams.serdes.json.models import is_pydantic, is_struct, json_text
+from pykstreams.serdes.json.field_types import UnresolvedFieldError, dataclass_of, field_types
+from pykstreams.serdes.json.lost_numbers import loses_numbers, refuse_lost_numbers
+from pykstreams.serdes.json.models import is_pydantic, is_struct, json_part, json_text
 from pykstreams.serdes.json.union_members import (
     JsonObject,
     alike,
@@ -68,17 +70,25 @@ def plain_writer(type_: object) -> Convert:
 
 
 def json_writer(type_: object) -> Convert:
-    """Returns the function that takes values of a type apart, down to what JSON has."""
-    if is_pydantic(type_):
-        return lambda value: value.model_dump(mode="json", by_alias=True)
-    if is_struct(type_):
-        import msgspec
+    """Returns the function that takes values of a type apart, down to what JSON has.
 
-        return msgspec.to_builtins
-    return lambda value: orjson.loads(json_text(value))
+    It raises ``LostNumberError`` (a ``ValueError``) for NaN and infinite numbers.
+    """
+    take_apart = json_part if is_pydantic(type_) or is_struct(type_) else _by_text
+
+    def write(value: object) -> object:
+        if loses_numbers(value):
+            refuse_lost_numbers(value, json_text(value))
+        return take_apart(value)
+
+    return write
 
 
-def plain_reader(type_: object, *, of_json: bool = False) -> Convert:
+def _by_text(value: object) -> object:
+    return orjson.loads(json_text(value))
+
+
+def plain_reader(type_: object, *, of_json: bool = False, refused: Collection[object] = ()) -> Convert:
     """Returns the function that makes values of a type.
 
     Fields that a dataclass does not have are ignored, missing ones take their defaults; a ``TypedDict`` keeps those
@@ -88,6 +98,7 @@ def plain_reader(type_: object, *, of_json: bool = False) -> Convert:
 
     :param of_json: whether plain values are no more than JSON has. Refused are then also unions whose members are text
         alike, and fields that orjson does not write.
+    :param refused: types that the plain values do not have, and that are refused inside of others.
 
     >>> plain_reader(list[int | None])([1, None])
     [1, None]
@@ -98,7 +109,7 @@ def plain_reader(type_: object, *, of_json: bool = False) -> Convert:
         import msgspec
 
         return lambda plain: msgspec.convert(plain, type_)
-    return _Readers(type_, of_json=of_json).of(type_)
+    return _Readers(type_, of_json=of_json, refused=refused).of(type_)
 
 
 def _without_enums(value: object) -> object:
@@ -118,9 +129,10 @@ def _without_enums(value: object) -> object:
 class _Readers:
     """The readers of one type and of all that is inside of it; a type may contain itself."""
 
-    def __init__(self, whole: object, *, of_json: bool) -> None:
+    def __init__(self, whole: object, *, of_json: bool, refused: Collection[object]) -> None:
         self._whole = whole
         self._of_json = of_json
+        self._refused = refused
         self._made: dict[object, Convert] = {}
 
     def of(self, type_: object, *, exact: bool = False) -> Convert:
@@ -128,6 +140,9 @@ class _Readers:
         type_ = unwrapped(type_)
         if type_ in (Any, object):
             return lambda plain: plain
+        if type_ in self._refused:
+            name, cure = name_of_type(type_), self._own_serde()
+            raise TypeError(f"JSON has no {name}; take str, such as their base64, {cure}")
         if (simple := _simple_reader(type_)) is not None:
             return simple
         if isinstance(type_, type) and issubclass(type_, Enum):
@@ -159,12 +174,17 @@ class _Readers:
         raise TypeError(self._unknown(type_, origin, arguments))
 
     def _unknown(self, type_: object, origin: object, arguments: tuple[object, ...]) -> str:
-        name, whole = name_of_type(type_), name_of_type(self._whole)
-        cure = f"or give {whole} a serde of your own, types.register({whole}, serde)"
+        name, cure = name_of_type(type_), self._own_serde()
+        if isinstance(type_, TypeVar):
+            return f"the type {type_.__name__} is not said; give the class its types in brackets, {cure}"
         if origin in (dict, Mapping):
             text_keys = f"dict[str, {name_of_type(arguments[1])}]"
             return f"the keys of {name} are no text, which those of objects in JSON are; take {text_keys}, {cure}"
         return f"values of type {name} cannot be made from plain ones (text, numbers, lists, dicts); take those, {cure}"
+
+    def _own_serde(self) -> str:
+        whole = name_of_type(self._whole)
+        return f"or give {whole} a serde of your own, types.register({whole}, serde)"
 
     def _enum_reader(self, type_: type[Enum]) -> Convert:
         by_value = _text_reader(type_, type_, text=object)
@@ -193,22 +213,22 @@ class _Readers:
         if type_ in self._made:
             return lambda plain: self._made[type_](plain)
         self._made[type_] = _not_yet
-        if dataclasses.is_dataclass(type_) and isinstance(type_, type):
-            made = self._dataclass_reader(type_)
+        if (class_ := dataclass_of(type_)) is not None:
+            made = self._dataclass_reader(type_, class_)
         else:
-            made = self._typed_dict_reader(cast("type", type_), known)
+            made = self._typed_dict_reader(type_, known)
         self._made[type_] = made
         return made
 
-    def _dataclass_reader(self, type_: type) -> Convert:
-        hints = typing.get_type_hints(type_, include_extras=True)
+    def _dataclass_reader(self, type_: object, class_: type) -> Convert:
+        hints = field_types(type_)
         fields = []
-        for field in dataclasses.fields(type_):
+        for field in dataclasses.fields(class_):
             if not field.init:
                 continue
             if self._of_json and field.name.startswith("_"):
                 raise TypeError(
-                    f"field {type_.__name__}.{field.name} is not written to JSON because of its underscore; "
+                    f"field {name_of_type(type_)}.{field.name} is not written to JSON because of its underscore; "
                     "rename it, or give it init=False"
                 )
             required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
@@ -223,11 +243,11 @@ class _Readers:
                     values[name] = _at(step, reader, plain[name])
                 elif required:
                     raise _missing(name)
-            return type_(**values)
+            return class_(**values)
 
         return read
 
-    def _typed_dict_reader(self, type_: type, known: JsonObject) -> Convert:
+    def _typed_dict_reader(self, type_: object, known: JsonObject) -> Convert:
         fields = {name: (f".{name}", self._of_field(type_, name, known.fields)) for name in known.fields}
         required = [name for name in fields if name in known.required]
 
@@ -244,11 +264,13 @@ class _Readers:
 
         return read
 
-    def _of_field(self, type_: type, name: str, hints: Mapping[str, object]) -> Convert:
+    def _of_field(self, type_: object, name: str, hints: Mapping[str, object]) -> Convert:
         try:
             return self.of(hints[name])
+        except UnresolvedFieldError:
+            raise
         except TypeError as error:
-            raise TypeError(f"field {type_.__name__}.{name}: {error}") from error
+            raise TypeError(f"field {name_of_type(type_)}.{name}: {error}") from error
 
     def _union_reader(self, type_: object, *, exact: bool) -> Convert:
         members = members_of(type_)

@@ -21,6 +21,7 @@ from itertools import combinations, product
 from typing import Any, TypeAlias, cast
 from uuid import UUID
 
+from pykstreams.serdes.json.field_types import dataclass_of, evaluated, field_types, typed_dict_of, with_parameters
 from pykstreams.serdes.json.models import is_pydantic, is_struct
 
 Kinds: TypeAlias = frozenset[object]
@@ -71,14 +72,15 @@ def json_object(type_: object) -> JsonObject | None:
         return None if getattr(type_, "__pydantic_root_model__", False) else _of_model(type_)
     if is_struct(type_):
         return _of_struct(type_)
-    if dataclasses.is_dataclass(type_) and isinstance(type_, type):
-        hints = typing.get_type_hints(type_, include_extras=True)
-        fields = {one.name: one for one in dataclasses.fields(type_) if not one.name.startswith("_")}
+    if (class_ := dataclass_of(type_)) is not None:
+        hints = field_types(type_)
+        fields = {one.name: one for one in dataclasses.fields(class_) if not one.name.startswith("_")}
         required = frozenset(name for name, one in fields.items() if one.init and not _has_default(one))
         return JsonObject({name: hints[name] for name in fields}, required, frozenset(fields))
-    if typing.is_typeddict(type_):
-        required = _required_keys(type_)
-        return JsonObject(typing.get_type_hints(type_), required, required)
+    if (class_ := typed_dict_of(type_)) is not None:
+        hints = field_types(type_)
+        required = _required_keys(class_, hints)
+        return JsonObject({name: _without_required(hint) for name, hint in hints.items()}, required, required)
     return None
 
 
@@ -86,9 +88,8 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
     return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
 
 
-def _required_keys(typed_dict: Any) -> frozenset[str]:
+def _required_keys(typed_dict: Any, hints: Mapping[str, object]) -> frozenset[str]:
     """The keys that a ``TypedDict`` must have: it does not know itself which, where its annotations are text."""
-    hints = typing.get_type_hints(typed_dict, include_extras=True)
     required: frozenset[str] = typed_dict.__required_keys__
     return frozenset(name for name, hint in hints.items() if _is_required(hint, name in required))
 
@@ -99,6 +100,13 @@ def _is_required(hint: object, of_class: bool) -> bool:
     if origin in (typing.Required, typing.NotRequired):
         return origin is typing.Required
     return _is_required(typing.get_args(hint)[0], of_class) if origin is typing.Annotated else of_class
+
+
+def _without_required(hint: object) -> object:
+    """A type without ``Required``, ``NotRequired`` and ``Annotated`` around it."""
+    while typing.get_origin(hint) in (typing.Required, typing.NotRequired, typing.Annotated):
+        hint = typing.get_args(hint)[0]
+    return hint
 
 
 def _of_model(type_: Any) -> JsonObject:
@@ -122,7 +130,7 @@ def _of_struct(type_: Any) -> JsonObject | None:
     config = type_.__struct_config__
     if config.array_like:
         return None
-    known = structs.fields(type_)
+    known = evaluated(type_, lambda: structs.fields(type_))
     fields = {one.encode_name: one.type for one in known}
     required = frozenset(one.encode_name for one in known if one.required)
     always = required if config.omit_defaults else frozenset(fields)
@@ -141,14 +149,29 @@ def members_of(type_: object) -> tuple[object, ...]:
 
 
 def unwrapped(type_: object) -> object:
-    """Returns a type without ``Annotated`` and ``NewType`` around it; of a bare ``typing.List`` the class, ``list``."""
+    """Returns a type without ``Annotated`` and ``NewType`` around it, and what an alias stands for.
+
+    Of a bare ``typing.List`` the class, ``list``.
+    """
     while True:
+        type_ = without_alias(type_)
         if typing.get_origin(type_) is typing.Annotated:
             type_ = typing.get_args(type_)[0]
         elif isinstance(type_, typing.NewType):
             type_ = type_.__supertype__
         else:
             return type_ if hasattr(type_, "__args__") else typing.get_origin(type_) or type_
+
+
+def without_alias(type_: object) -> object:
+    """Returns what an alias of a ``type`` statement stands for, with the types that are given to it; else the type."""
+    origin = typing.get_origin(type_) or type_
+    while type(origin).__name__ == "TypeAliasType":  # which Python has from 3.12 on, and typing_extensions before
+        alias = cast("Any", origin)
+        given = dict(zip(alias.__type_params__, typing.get_args(type_), strict=False))
+        type_ = with_parameters(alias.__value__, given)
+        origin = typing.get_origin(type_) or type_
+    return type_
 
 
 def written_kinds(type_: object) -> Kinds:
@@ -217,8 +240,9 @@ def _reads_the_same(type_: object, above: tuple[object, ...] = ()) -> bool:
         return not any(isinstance(one, Enum) for one in arguments)
     if isinstance(type_, type) and issubclass(type_, Enum):
         return issubclass(type_, str | int)  # members are equal to their values
-    if typing.is_typeddict(type_):
-        return all(_reads_the_same(one, (*above, type_)) for one in typing.get_type_hints(type_).values())
+    if typed_dict_of(type_) is not None:
+        known = json_object(type_)
+        return known is not None and all(_reads_the_same(one, (*above, type_)) for one in known.fields.values())
     if origin in (list, Sequence, dict, Mapping):
         return all(_reads_the_same(one, above) for one in arguments)
     return False
@@ -295,6 +319,12 @@ def alike(members: Sequence[object], *, objects_only: bool) -> tuple[object, obj
         if not _are_apart(one, other):
             return one, other
     return None
+
+
+def short_name(type_: object) -> str:
+    """Returns the name of a class, without the types of what is in a container."""
+    is_generic = typing.get_args(type_) and (dataclass_of(type_) or typed_dict_of(type_))
+    return name_of_type(type_) if is_generic else str(getattr(type_, "__name__", name_of_type(type_)))
 
 
 def name_of_type(type_: object) -> str:

@@ -13,6 +13,7 @@ from pykstreams.core.shown_values import (
     show_values,
     shown,
     shown_bytes,
+    shown_text,
     without_values,
 )
 from pykstreams.serdes import LongSerde
@@ -38,10 +39,25 @@ def test_bytes_are_shown_by_their_start() -> None:
     assert shown_bytes(5) == "5 (no bytes)"
 
 
+def test_text_in_bytes_is_shown_as_text_and_cut() -> None:
+    assert shown_text(b'{"id":5}') == "8 bytes ('{\"id\":5}')"
+    assert shown_text("Zürich\n".encode()) == "8 bytes ('Zürich\\n')"
+    assert shown_text(b"x" * 500) == f"500 bytes ('{'x' * 119}...)"
+    assert shown_text(b"") == "0 bytes"
+    assert shown_text(bytearray(b"a")) == "1 bytes ('a')"
+    assert shown_text(5) == "5 (no bytes)"
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"\x00\x00\x00\x01a", b"{\x1b[31m}", "\u202e".encode()])
+def test_bytes_that_are_no_text_that_can_be_printed_are_shown_in_hex(data: bytes) -> None:
+    assert shown_text(data) == shown_bytes(data)
+
+
 @pytest.mark.usefixtures("hidden")
 def test_hidden_values_are_told_by_type_and_length_alone() -> None:
     assert shown("Ann") == "<str hidden>"
     assert shown_bytes(b"Ann") == "3 bytes"
+    assert shown_text(b"Ann") == "3 bytes"
     assert reason("ValidationError: name is 'Ann'") == "ValidationError"
 
 

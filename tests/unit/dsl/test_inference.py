@@ -176,6 +176,7 @@ STEPS: list[tuple[str, Build, str, str]] = [
     ("map_values by a partial function", lambda b: streams(b).map_values(functools.partial(total)), TEXT, TOTALS),
     ("map_values by a method", lambda b: streams(b).map_values(Adder().of), TEXT, TOTALS),
     ("map_values by an object", lambda b: streams(b).map_values(Adder()), TEXT, TOTALS),
+    ("map_values by a cached function", lambda b: streams(b).map_values(functools.cache(total)), TEXT, TOTALS),
     ("map_values_async", lambda b: streams(b).map_values_async(total_later), TEXT, TOTALS),
     ("lookup", lambda b: streams(b).lookup(look_up, looked_up, key=lambda key, order: "a"), TEXT, TOTALS),
     ("flat_map_values", lambda b: streams(b).flat_map_values(totals), TEXT, TOTALS),
@@ -397,8 +398,16 @@ def test_a_type_beside_options_is_refused() -> None:
 @pytest.mark.parametrize(
     ("function", "why"),
     [
-        (shape, r"\(shape is annotated, but there is no serde for Shape; register one, types.register\(Shape, serde\)"),
-        (missing, r"\(missing is annotated with 'Missing | None', and name 'Missing' is not defined\)"),
+        (
+            shape,
+            r"\(shape \(test_inference.py:\d+\) is annotated, but there is no serde for Shape; register one, types.reg",
+        ),
+        (
+            missing,
+            r"\(missing \(test_inference.py:\d+\) is annotated with 'Missing \| None', and name 'Missing' is not "
+            r"defined; import Missing at run time, not under TYPE_CHECKING, or move it to the level of a module, or "
+            r"give a serde\)",
+        ),
     ],
 )
 def test_a_serde_that_is_missing_is_told_with_the_function_that_might_have_said_it(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -269,3 +271,19 @@ class _Shouting(StringSerde):
 def test_serializers_are_known_to_write_the_same_bytes(one: Any, other: Any, same: bool) -> None:
     """``False`` for all that a user made, and that may look at the topic."""
     assert write_same_bytes(one, other) is same
+
+
+@pytest.mark.parametrize(
+    ("serde", "data", "told"),
+    [
+        (JsonSerde(dict[str, int]), b'{"id":null}', "11 bytes ('{\"id\":null}')"),
+        (JsonSerde(), b"{", "1 bytes ('{')"),
+        (Serdes.for_type(Decimal), b"twelve", "6 bytes ('twelve')"),
+        (Serdes.uuid(), b"no!", "3 bytes ('no!')"),
+        (JsonSerde(), b"\x00\x01", "2 bytes (hex 0001)"),
+        (Serdes.long(), b"bad", "3 bytes (hex 626164)"),
+    ],
+)
+def test_text_that_cannot_be_read_is_shown_as_text(serde: Serde[Any], data: bytes, told: str) -> None:
+    with pytest.raises(SerdeError, match=f"cannot read {re.escape(told)} of topic 't'"):
+        serde.deserializer.deserialize("t", data)

@@ -142,7 +142,7 @@ def test_only_uuids_are_written_as_uuids() -> None:
 
 
 def test_text_that_is_no_uuid_is_shown() -> None:
-    with pytest.raises(SerdeError, match=r"cannot read 3 bytes \(hex 6e6f21\) of topic 't': expected a UUID"):
+    with pytest.raises(SerdeError, match=r"cannot read 3 bytes \('no!'\) of topic 't': expected a UUID"):
         UUIDSerde().deserialize("t", b"no!")
 
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from pykstreams import Consumed, Grouped, KStream, Serdes, StreamsBuilder, StreamsConfig, TimeWindows
 from pykstreams.cli.app import cli
+from pykstreams.dsl.inference import shown_function
 from pykstreams.topology.checks.written_types import WrittenType, written_types
 from pykstreams.types import Int32
 
@@ -77,7 +78,7 @@ def test_default_serdes_and_missing_ones_are_told() -> None:
     source, sink = listed(builder, config)
 
     assert (source.key, source.lacks) == ("int", False)
-    assert sink.value.startswith("none: shape is annotated, but there is no serde for Shape")
+    assert sink.value.startswith(f"none: {shown_function(shape)} is annotated, but there is no serde for Shape")
     assert sink.lacks
 
 
