@@ -502,6 +502,32 @@ def test_form_that_an_older_release_does_not_tell_is_said() -> None:
     assert "does not tell in which form rows lie on disk" in change.what
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        (counted, unlogged, "the store was restored from counts-changelog, and has none any more"),
+        (unlogged, counted, "the store had no changelog, and is restored from counts-changelog now"),
+        (
+            versioned(10**9),
+            versioned(None),
+            "the store keeps old versions, and the new one keeps none: rows have another form",
+        ),
+        (
+            versioned(None),
+            versioned(10**9),
+            "the store keeps no old versions, and the new one keeps them: rows have another form",
+        ),
+        (
+            repartitioned(1),
+            repartitioned(3),
+            "the repartition topic had 1 partition and is to have 3: keys change their partitions",
+        ),
+    ],
+)
+def test_what_has_changed_is_told_in_whole_sentences(old: Build, new: Build, what: str) -> None:
+    assert [one.what for one in compare(shape(old), shape(new))] == [what]
+
+
 def test_changed_window_size_says_what_happens_to_rows() -> None:
     old = shape(in_windows(TimeWindows(300_000, grace=60_000)))
     (change,) = compare(old, shape(in_windows(TimeWindows(240_000, grace=120_000))))
