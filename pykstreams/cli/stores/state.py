@@ -24,6 +24,7 @@ from pykstreams.cli.options import (
     settings_options,
     state_dir_option,
 )
+from pykstreams.core.counted_nouns import with_noun
 from pykstreams.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -187,11 +188,12 @@ def get(
         with held(place):
             found += ((place, row) for row in asked.rows(place))
     unsure = _unsure(store, [place.task_id for place in places if not was_closed(place)])
+    parts = with_noun(len(places), "partition")
     if not found and unsure is None:
-        click.echo(f"store {store!r} has nothing for {wanted!r} in its {len(places)} partitions here", err=True)
+        click.echo(f"store {store!r} has nothing for {wanted!r} in its {parts} here", err=True)
     elif not found:
-        here = f"the {len(places)} partitions of store {store!r} here"
-        click.echo(f"not known: {here} have nothing for {wanted!r}, and may not have all of it", err=True)
+        have = f"the {parts} of store {store!r} here {'has' if len(places) == 1 else 'have'}"
+        click.echo(f"not known: {have} nothing for {wanted!r}, and may not have all of it", err=True)
     if unsure is not None:
         click.echo(unsure, err=True)
     if form == "json":

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
+from pykstreams.core.counted_nouns import with_noun
 from pykstreams.topology.changes.change import RESET, Change, Verdict
 from pykstreams.topology.changes.new_stores import SUPPRESSION, is_like, keeps_nothing, missed_topics
 from pykstreams.topology.changes.serde_changes import (
@@ -188,7 +189,7 @@ def _repartition_topics(old: TopologyShape, new: TopologyShape) -> Iterator[Chan
 
 def _repartition_topic(old: TopicShape, new: TopicShape) -> Iterator[Change]:
     if None not in (old.partitions, new.partitions) and old.partitions != new.partitions:
-        had = "1 partition" if old.partitions == 1 else f"{old.partitions} partitions"
+        had = with_noun(old.partitions, "partition")
         yield Change(
             "broken",
             old.name,
