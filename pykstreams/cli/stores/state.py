@@ -160,12 +160,15 @@ def get(
     from pykstreams.state.bulk.places import held, was_closed
     from pykstreams.state.directory.state_directory import application_folder
     from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
+    from pykstreams.state.store_kinds import StoreKind, buffer_refused, kind_of
 
     plan, config = _planned(topology, config_file, pairs, application_id, state_dir)
     builder = _builders(plan).get(store)
     if builder is None:
         known = ", ".join(_builders(plan)) or "none"
         raise click.BadParameter(f"the topology has no store {store!r}; its stores are: {known}", param_hint="STORE")
+    if kind_of(builder.build()) is StoreKind.BUFFER:
+        raise ConfigError(buffer_refused(store))
     time = None if as_of is None else moment(as_of)
     if time is not None and not isinstance(builder.build(), VersionedKeyValueStore):
         raise click.BadParameter(
@@ -382,19 +385,9 @@ def _builders(plan: TopologyPlan) -> dict[str, StoreBuilder[TaskStore]]:
 
 def _kind(builder: StoreBuilder[TaskStore]) -> str:
     """The users' word for the kind of a store."""
-    from pykstreams.state.interfaces.session_store import SessionStore
-    from pykstreams.state.interfaces.store import KeyValueStore
-    from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
-    from pykstreams.state.interfaces.window_store import WindowStore
+    from pykstreams.state.store_kinds import kind_of
 
-    kinds = {
-        KeyValueStore: "key-value",
-        WindowStore: "window",
-        SessionStore: "session",
-        VersionedKeyValueStore: "versioned",
-    }
-    store = builder.build()
-    return next((text for kind, text in kinds.items() if isinstance(store, kind)), type(store).__name__)
+    return kind_of(builder.build()).value
 
 
 def _places(plan: TopologyPlan, config: StreamsConfig, name: str) -> list[StoreFolder]:
