@@ -18,6 +18,7 @@ from pykstreams.cli.options import (
     settings_options,
     topology_argument,
 )
+from pykstreams.core.counted_nouns import with_noun
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
@@ -122,7 +123,7 @@ def topics(
     if create:
         made = list(_created(plan, config, partitions))
         for name, count in made:
-            click.echo(f"created {name} with {count} partitions")
+            click.echo(f"created {name} with {with_noun(count, 'partition')}")
         if not made:
             click.echo("no topic is missing, so none was created")
         return

@@ -20,9 +20,10 @@ from pykstreams.http.questions import (
     not_readable,
     serde_of,
 )
-from pykstreams.runtime.queries.catalog import StoreDescription, StoreKind
+from pykstreams.runtime.queries.catalog import StoreDescription
 from pykstreams.serdes.key_texts import prefix_of_text
 from pykstreams.state.encoding.composed_keys import LAST_TIME
+from pykstreams.state.store_kinds import StoreKind, buffer_refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class StoreRoute:
 
     def asked_of(self, store: StoreDescription, given: Given) -> Question:
         """The question; a ``ProblemError`` for a store of another kind."""
+        if store.kind is StoreKind.BUFFER:
+            raise ProblemError("wrong-kind", buffer_refused(store.name))
         if store.kind not in self.kinds:
             fitting = [one.path for one in STORE_ROUTES if store.kind in one.kinds]
             ways = ", ".join(fitting) or "KafkaStreams.store, for a store of your own"

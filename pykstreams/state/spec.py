@@ -34,6 +34,11 @@ class StoreSupplier(ABC, Generic[S_co]):
         """How long old versions are kept; ``None`` for stores of other kinds."""
         return None
 
+    @property
+    def disk_form(self) -> str | None:
+        """The form in which rows lie on disk, in words that its files keep; ``None`` where it never changes."""
+        return None
+
     @abstractmethod
     def get(self) -> S_co:
         """Makes it; it is opened later."""

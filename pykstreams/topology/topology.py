@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import cast
 
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.counted_nouns import with_noun
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import topic_name
 from pykstreams.core.processor import Processor
@@ -321,7 +322,7 @@ class Topology:
             topics = {t for node in members if isinstance(node, SourceDefinition) for t in node.topics}
             counts = {topic: given.get(topic) for topic in sorted(topics)}
             if len(set(counts.values())) > 1 and None not in counts.values():
-                listed = ", ".join(f"{topic} ({count} partitions)" for topic, count in counts.items())
+                listed = ", ".join(f"{topic} ({with_noun(count, 'partition')})" for topic, count in counts.items())
                 raise TopologyError(
                     f"the topics {listed} are joined or merged by key and need equal partition counts; "
                     "give the same num_partitions to each Repartitioned"

@@ -239,9 +239,10 @@ def test_internal_topic_with_the_wrong_partition_count_is_named_with_the_cure(
     assert run(COUNT, name) == (
         2,
         f"MisconfiguredInternalTopicError: repartition topic '{name}-words-repartition' has 3 partitions and needs 4: "
-        "the partitions of a source topic were changed, or somebody else created it; give the source its old number "
-        "back, or stop all workers and reset the application (pykstreams reset), "
-        "so that the topic is made anew\n",
+        "the partitions of a source topic were changed, or somebody else created it. Kafka takes no partitions away; "
+        "stop all workers and reset the application (pykstreams reset), so that the topic is made anew, or start with "
+        "another application.id; or copy the source into a new topic with the number of partitions that it had, and "
+        "read that one\n",
     )
 
 

@@ -18,6 +18,7 @@ from pykstreams.bulk.sources.header_columns import HEADERS, structs_of
 from pykstreams.bulk.sources.sources import KafkaTopic
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.counted_nouns import with_noun
 from pykstreams.core.errors import ConfigError, MissingSourceTopicError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.admin import ClusterAdmin
@@ -94,8 +95,9 @@ def topic_parts(
         )
     if tasks not in (None, count):
         raise ConfigError(
-            f"topic {source.topic!r}, a changelog, has {count} partitions, and the store has {tasks} tasks: its rows "
-            "cannot stay where they are. Give partitioner=, which chooses by the keys"
+            f"topic {source.topic!r}, a changelog, has {with_noun(count, 'partition')}, and the store has "
+            f"{with_noun(tasks, 'task')}: its rows cannot stay where they are. Give partitioner=, which "
+            "chooses by the keys"
         )
     places = [TopicPartition(source.topic, partition) for partition in range(count)]
     ends = admin.end_offsets(places)

@@ -36,6 +36,7 @@ from pykstreams.state.bulk.places import StoreFolder, held, place_of_task, place
 from pykstreams.state.bulk.take_over import StoreToMake, take_over
 from pykstreams.state.directory.state_directory import application_folder
 from pykstreams.state.engines.rocksdb import RocksDbEngine
+from pykstreams.state.store_kinds import StoreKind, buffer_refused, kind_of
 
 
 class StatePart(Protocol):
@@ -64,6 +65,8 @@ def state_parts(view: StoreSelection, path: str | None = None, topic: str | None
     :param topic: its changelog, instead of a folder.
     """
     planned = view.planned  # before anything is looked for: it says what is wrong with the store
+    if kind_of(planned.build()) is StoreKind.BUFFER:
+        raise ConfigError(buffer_refused(view.store))
     if topic is not None:
         if path is not None:
             raise ConfigError(f"both the folder {path!r} and the topic {topic!r} are to be read; name one of them")

@@ -45,7 +45,7 @@ class LiveStores:
 
     def rows_of_key(self, store: str, key: str, as_of: str | None) -> Iterator[Row]:
         """Reads what a store has for a key: its value, or its windows or sessions."""
-        kind = self.kind(store)
+        kind = self._readable_kind(store)
         if kind in ("window", "session"):
             if as_of is not None:
                 raise ConfigError(f"store {store!r} is a {kind} store, which keeps no versions; leave --as-of out")
@@ -57,7 +57,7 @@ class LiveStores:
 
     def rows(self, store: str, limit: int | None) -> Iterator[Row]:
         """Reads the rows of a store, so many at most."""
-        kind = self.kind(store)
+        kind = self._readable_kind(store)
         if kind not in _SCANS:
             raise ConfigError(f"store {store!r} is a {kind} store, whose rows are read by key only; take 'state get'")
         return self._pages(store, _SCANS[kind], {}, limit)
@@ -72,6 +72,17 @@ class LiveStores:
             return [-1]
         found = self._get(f"/stores/{quote(str(store['name']), safe='')}", {}, "partitions", stale=False)
         return [cast("int", one["partition"]) for one in cast("list[Row]", found["partitions"])]
+
+    def _readable_kind(self, store: str) -> str:
+        """The kind of a store that HTTP reads; ``ConfigError`` for one of another kind."""
+        from pykstreams.state.store_kinds import StoreKind, buffer_refused
+
+        kind = self.kind(store)
+        if kind == StoreKind.BUFFER.value:
+            raise ConfigError(buffer_refused(store))
+        if kind == StoreKind.CUSTOM.value:
+            raise ConfigError(f"store {store!r} is one of your own, which HTTP cannot read; read it where it is used")
+        return kind
 
     def kind(self, store: str) -> str:
         """The kind of a store."""

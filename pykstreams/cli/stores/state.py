@@ -24,6 +24,7 @@ from pykstreams.cli.options import (
     settings_options,
     state_dir_option,
 )
+from pykstreams.core.counted_nouns import with_noun
 from pykstreams.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -159,12 +160,15 @@ def get(
     from pykstreams.state.bulk.places import held, was_closed
     from pykstreams.state.directory.state_directory import application_folder
     from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
+    from pykstreams.state.store_kinds import StoreKind, buffer_refused, kind_of
 
     plan, config = _planned(topology, config_file, pairs, application_id, state_dir)
     builder = _builders(plan).get(store)
     if builder is None:
         known = ", ".join(_builders(plan)) or "none"
         raise click.BadParameter(f"the topology has no store {store!r}; its stores are: {known}", param_hint="STORE")
+    if kind_of(builder.build()) is StoreKind.BUFFER:
+        raise ConfigError(buffer_refused(store))
     time = None if as_of is None else moment(as_of)
     if time is not None and not isinstance(builder.build(), VersionedKeyValueStore):
         raise click.BadParameter(
@@ -187,11 +191,12 @@ def get(
         with held(place):
             found += ((place, row) for row in asked.rows(place))
     unsure = _unsure(store, [place.task_id for place in places if not was_closed(place)])
+    parts = with_noun(len(places), "partition")
     if not found and unsure is None:
-        click.echo(f"store {store!r} has nothing for {wanted!r} in its {len(places)} partitions here", err=True)
+        click.echo(f"store {store!r} has nothing for {wanted!r} in its {parts} here", err=True)
     elif not found:
-        here = f"the {len(places)} partitions of store {store!r} here"
-        click.echo(f"not known: {here} have nothing for {wanted!r}, and may not have all of it", err=True)
+        have = f"the {parts} of store {store!r} here {'has' if len(places) == 1 else 'have'}"
+        click.echo(f"not known: {have} nothing for {wanted!r}, and may not have all of it", err=True)
     if unsure is not None:
         click.echo(unsure, err=True)
     if form == "json":
@@ -380,19 +385,9 @@ def _builders(plan: TopologyPlan) -> dict[str, StoreBuilder[TaskStore]]:
 
 def _kind(builder: StoreBuilder[TaskStore]) -> str:
     """The users' word for the kind of a store."""
-    from pykstreams.state.interfaces.session_store import SessionStore
-    from pykstreams.state.interfaces.store import KeyValueStore
-    from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
-    from pykstreams.state.interfaces.window_store import WindowStore
+    from pykstreams.state.store_kinds import kind_of
 
-    kinds = {
-        KeyValueStore: "key-value",
-        WindowStore: "window",
-        SessionStore: "session",
-        VersionedKeyValueStore: "versioned",
-    }
-    store = builder.build()
-    return next((text for kind, text in kinds.items() if isinstance(store, kind)), type(store).__name__)
+    return kind_of(builder.build()).value
 
 
 def _places(plan: TopologyPlan, config: StreamsConfig, name: str) -> list[StoreFolder]:

@@ -24,6 +24,7 @@ from pykstreams.cli.options import (
 )
 from pykstreams.cli.workers.serving import Serving
 from pykstreams.cli.workers.worker_process import stop_with_supervisor
+from pykstreams.core.counted_nouns import with_noun
 from pykstreams.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -301,8 +302,8 @@ def check_embedded(config: StreamsConfig, topology: Topology) -> None:
     for topic in topology.plan(config).internal_topics:
         if topic.partitions not in (None, PARTITIONS):
             raise ConfigError(
-                f"{topic.kind} topic {topic.name!r} wants {topic.partitions} partitions, and every topic of an "
-                f"embedded cluster has {PARTITIONS}; leave the number out, or use a real cluster"
+                f"{topic.kind} topic {topic.name!r} wants {with_noun(topic.partitions, 'partition')}, and every "
+                f"topic of an embedded cluster has {PARTITIONS}; leave the number out, or use a real cluster"
             )
 
 

@@ -452,7 +452,8 @@ _KEYS = (
         _STRING,
         "DEFAULT",
         _LOW,
-        "DEFAULT: stores keep a timestamp where the operator needs one. HEADERS: they keep the record's headers, too.",
+        "DEFAULT: stores keep a timestamp where the operator needs one. HEADERS: they keep the record's headers, too. "
+        "Where it changes, stores that are there are restored from their changelogs; those without one are refused.",
         choices=("DEFAULT", "HEADERS"),
         any_case=True,
     ),

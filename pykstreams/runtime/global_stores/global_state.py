@@ -51,6 +51,7 @@ from pykstreams.runtime.tasks.failures import ROW_OF_ANOTHER_TYPE, origin_of, sa
 from pykstreams.runtime.tasks.gate import PATIENCE_S
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
 from pykstreams.state.directory.damaged_stores import is_set_aside, set_aside
+from pykstreams.state.engines.disk_form import OtherFormError
 from pykstreams.state.interfaces.position import Position, PositionOf
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.interfaces.store import TaskStore
@@ -411,6 +412,9 @@ class GlobalState:
                 folder = set_aside(self._directory, store, self._state.clock.now_ms())
             except ProcessorStateError as failure:
                 log.error("global store %r is damaged, and stays as it is: %s", store, failure)
+                continue
+            if isinstance(error, OtherFormError):
+                log.warning("%s. It was set aside in %r, and is read anew from its topic", error.reason, str(folder))
                 continue
             log.error(
                 "global store %r is damaged; %s, and it is read anew from its topic. Look at the disk. The cause: %s",

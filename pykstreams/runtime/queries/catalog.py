@@ -12,39 +12,18 @@ from pykstreams.runtime.queries.local_store import LocalStore
 from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.defaults import or_default
 from pykstreams.serdes.key_texts import key_reader
-from pykstreams.state.interfaces.session_store import SessionStore
-from pykstreams.state.interfaces.store import KeyValueStore, TaskStore
-from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
-from pykstreams.state.interfaces.window_store import WindowStore
+from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
+from pykstreams.state.store_kinds import StoreKind, kind_of
 from pykstreams.topology.plan import TopologyPlan
-
-
-class StoreKind(Enum):
-    """The kinds of stores."""
-
-    KEY_VALUE = "key-value"
-    VERSIONED = "versioned"
-    WINDOW = "window"
-    SESSION = "session"
-    CUSTOM = "custom"
-    """A store that a user has written."""
-
-
-_KINDS = {
-    VersionedKeyValueStore: StoreKind.VERSIONED,
-    KeyValueStore: StoreKind.KEY_VALUE,
-    WindowStore: StoreKind.WINDOW,
-    SessionStore: StoreKind.SESSION,
-}
 
 
 @dataclass(frozen=True)
 class StoreDescription:
     """A store of the topology.
 
-    :param key_serde: of a window or session store, the serde of the keys without their windows; ``None`` for a store
-        of a user, whose serdes are its own affair.
+    :param key_serde: of a window or session store, the serde of the keys without their windows; ``None`` for a buffer,
+        and for a store of a user: their serdes are their own affair.
     :param serde_topic: the topic that the serdes get.
     :param is_global: whether each instance has all of it.
     :param retention_ms: how long windows, sessions or old versions are kept; ``None`` for other kinds.
@@ -61,7 +40,7 @@ class StoreDescription:
 
     @cached_property
     def key_of_text(self) -> Callable[[str], object] | None:
-        """Returns the key that a text means (``pykstreams.serdes.key_texts``); ``None`` for a store of a user."""
+        """Returns the key that a text means (``pykstreams.serdes.key_texts``); ``None`` where nobody asks by key."""
         return None if self.key_serde is None else key_reader(self.key_serde, self.serde_topic, store=self.name)
 
 
@@ -103,13 +82,13 @@ def _description(
     name: str, builder: StoreBuilder[TaskStore], config: StreamsConfig, topic: str, *, is_global: bool
 ) -> StoreDescription:
     store, supplier = builder.build(), builder.supplier
-    kind = next((kind for type_, kind in _KINDS.items() if isinstance(store, type_)), StoreKind.CUSTOM)
-    custom = kind is StoreKind.CUSTOM
+    kind = kind_of(store)
+    unknown = kind in (StoreKind.CUSTOM, StoreKind.BUFFER)
     return StoreDescription(
         name,
         kind,
-        None if custom else or_default(builder.key_serde, lambda: config.default_key_serde),
-        None if custom else or_default(builder.value_serde, lambda: config.default_value_serde),
+        None if unknown else or_default(builder.key_serde, lambda: config.default_key_serde),
+        None if unknown else or_default(builder.value_serde, lambda: config.default_value_serde),
         topic,
         is_global,
         getattr(supplier, "window_size_ms", None) if kind is StoreKind.WINDOW else None,

@@ -8,6 +8,7 @@ from pykstreams.core.errors import DamagedStoreError, ProcessorStateError
 from pykstreams.core.ids import TaskId
 from pykstreams.state.bulk.take_over import forget_mark
 from pykstreams.state.directory.state_directory import StateDirectory
+from pykstreams.state.engines.disk_form import OtherFormError
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +23,9 @@ def set_store_aside(directory: StateDirectory, task_id: TaskId, error: DamagedSt
         forget_mark(directory.task_dir(task_id))
     except ProcessorStateError as failure:
         log.error("task %s: store %r is damaged, and stays as it is: %s", task_id, error.store, failure)
+        return
+    if isinstance(error, OtherFormError):
+        log.warning("%s. It was set aside in %r, and is restored", error.reason, str(folder))
         return
     log.error(
         "task %s: store %r is damaged; %s, and it is restored from its changelog. Look at the disk. The cause: %s",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from pykstreams.core.counted_nouns import with_noun
 from pykstreams.core.errors import TopologyError
 from pykstreams.processors import ExpiringTable, TableSource
 from pykstreams.topology.plan import ProcessorNode, SubtopologyPlan
@@ -52,9 +53,9 @@ def copartitioning_faults(part: SubtopologyPlan, counts: Mapping[str, int]) -> I
             continue
         (most, larger), (fewest, smaller) = found[0], found[-1]
         yield TopologyError(
-            f"{_reader(part, larger)} ({larger}, {most} partitions) and {_reader(part, smaller)} ({smaller}, "
-            f"{fewest} partitions) are joined or merged by key and need equal partition counts; "
-            f"{_cure(part, counts, larger, smaller)}"
+            f"{_reader(part, larger)} ({larger}, {with_noun(most, 'partition')}) and {_reader(part, smaller)} "
+            f"({smaller}, {with_noun(fewest, 'partition')}) are joined or merged by key and need equal "
+            f"partition counts; {_cure(part, counts, larger, smaller)}"
         )
 
 
@@ -69,7 +70,7 @@ def _cure(part: SubtopologyPlan, counts: Mapping[str, int], larger: str, smaller
         stream, other = smaller, larger
     return (
         f"call .repartition(Repartitioned(num_partitions={counts[other]})) on the stream of {stream!r}, or recreate "
-        f"{other!r} with {counts[stream]} partitions"
+        f"{other!r} with {with_noun(counts[stream], 'partition')}"
     )
 
 

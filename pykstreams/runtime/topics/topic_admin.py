@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from pykstreams.core.counted_nouns import with_noun
 from pykstreams.core.errors import (
     ClusterError,
     MisconfiguredInternalTopicError,
@@ -161,7 +162,7 @@ class TopicAdmin:
         for topic in self._internal:
             if topic.partitions not in (None, EMBEDDED_PARTITIONS):
                 raise TopologyError(
-                    f"repartition topic {topic.name!r} asks for {topic.partitions} partitions, and an "
+                    f"repartition topic {topic.name!r} asks for {with_noun(topic.partitions, 'partition')}, and an "
                     f"embedded cluster has {EMBEDDED_PARTITIONS} in every topic; leave the number out, or "
                     "use a real cluster"
                 )
@@ -248,10 +249,11 @@ class TopicAdmin:
             needed = counts.get(topic.name)
             if needed is not None and existing.get(topic.name, needed) != needed:
                 yield MisconfiguredInternalTopicError(
-                    f"{topic.kind} topic {topic.name!r} has {existing[topic.name]} partitions and needs "
-                    f"{counts[topic.name]}: the partitions of a source topic were changed, or somebody else "
-                    "created it; give the source its old number back, or stop all workers and reset the "
-                    "application (pykstreams reset), so that the topic is made anew"
+                    f"{topic.kind} topic {topic.name!r} has {with_noun(existing[topic.name], 'partition')} and needs "
+                    f"{needed}: the partitions of a source topic were changed, or somebody else created it. Kafka "
+                    "takes no partitions away; stop all workers and reset the application (pykstreams reset), so that "
+                    "the topic is made anew, or start with another application.id; or copy the source into a new topic "
+                    "with the number of partitions that it had, and read that one"
                 )
 
     def _setting_faults(self, existing: Mapping[str, int]) -> Iterator[MisconfiguredInternalTopicError]:

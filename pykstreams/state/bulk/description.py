@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
 from pykstreams.serdes.defaults import default_part, or_default
-from pykstreams.state.encoding.layout import HEADERS_AND_VALUE, PLAIN, TIMESTAMPED, WITH_HEADERS
+from pykstreams.state.encoding.layout import Layout
 from pykstreams.state.interfaces.session_store import SessionStore
 from pykstreams.state.interfaces.store import KeyValueStore
 from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
@@ -26,12 +26,6 @@ from pykstreams.state.layers.engine_store import EngineStore
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.state.windows.suppliers import WindowBytesStoreSupplier
 
-_LAYOUTS: Final[dict[object, str]] = {
-    PLAIN: "plain",
-    TIMESTAMPED: "timestamped",
-    WITH_HEADERS: "with headers",
-    HEADERS_AND_VALUE: "sessions with headers",
-}
 _KINDS: Final[tuple[tuple[type[Any], str], ...]] = (
     (SubscriptionStore, "subscription"),
     (VersionedKeyValueStore, "versioned"),
@@ -118,7 +112,7 @@ def describe_store(
     return StoreDescription(
         builder.name,
         kind,
-        _LAYOUTS.get(getattr(supplier, "layout", None), "its own"),
+        _layout(supplier),
         shape,
         _serde(builder.key_serde, config, "key"),
         _serde(builder.value_serde, config, "value"),
@@ -138,6 +132,11 @@ def differences(written: StoreDescription, planned: StoreDescription) -> list[st
     """The differences, in words."""
     old, new = asdict(written), asdict(planned)
     return [f"{name} was {old[name]!r} and is {new[name]!r}" for name in old if old[name] != new[name]]
+
+
+def _layout(supplier: object) -> str:
+    found = getattr(supplier, "layout", None)
+    return found.name if isinstance(found, Layout) else "its own"
 
 
 def _serde(given: object, config: StreamsConfig, side: str) -> str:

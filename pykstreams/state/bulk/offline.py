@@ -32,8 +32,8 @@ from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.interfaces.store import ChangelogRow, ChangelogWriter, StoreContext
 from pykstreams.state.spec import StoreBuilder
 
-MakeEngine: TypeAlias = Callable[[str, int | None], DurableEngine]
-"""(name of the store, width of its prefixes) -> its database."""
+MakeEngine: TypeAlias = Callable[[str, int | None, str | None], DurableEngine]
+"""(name of the store, width of its prefixes, form of its rows) -> its database."""
 
 
 class OfflineStore:
@@ -71,7 +71,7 @@ class OfflineStore:
         cls, builder: StoreBuilder[Any], task_id: TaskId, config: StreamsConfig, *, topic: str | None = None
     ) -> OfflineStore:
         """Opens it over rows in memory: for ``restore`` and ``drain``."""
-        return cls(builder, task_id, config, lambda name, prefix_bytes: KeptRows(), topic=topic)
+        return cls(builder, task_id, config, lambda name, prefix_bytes, form: KeptRows(), topic=topic)
 
     @classmethod
     def in_folder(
@@ -233,14 +233,14 @@ class _Context:
     def changelog_topic(self, store_name: str) -> str:
         return self._topic or changelog_name(self.application_id, store_name)
 
-    def durable_engine(self, name: str, prefix_bytes: int | None) -> DurableEngine:
-        made = self._engine(name, prefix_bytes)
+    def durable_engine(self, name: str, prefix_bytes: int | None, form: str | None) -> DurableEngine:
+        made = self._engine(name, prefix_bytes, form)
         self._made.append(made)
         return made
 
 
-def _read_only(name: str, prefix_bytes: int | None) -> DurableEngine:
-    return RocksDbEngine(name, prefix_bytes, read_only=True)
+def _read_only(name: str, prefix_bytes: int | None, form: str | None) -> DurableEngine:
+    return RocksDbEngine(name, prefix_bytes, form, read_only=True)
 
 
 def _no_record(raw: tuple[Any, int, Headers]) -> RecordContext:

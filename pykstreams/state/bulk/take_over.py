@@ -185,8 +185,8 @@ def _gather(folder: Folder, file: SstFile, target: Path) -> str | None:
 def _make(one: StoreToMake, files: Sequence[Path], task_id: TaskId, beside: Path, config: StreamsConfig) -> None:
     """Makes a store of files, and has it drop what is too old and keep the offset that it stands for."""
 
-    def engine(name: str, prefix_bytes: int | None) -> RocksDbEngine:
-        return _OfFiles(name, prefix_bytes, files)
+    def engine(name: str, prefix_bytes: int | None, form: str | None) -> RocksDbEngine:
+        return _OfFiles(name, prefix_bytes, form, files)
 
     with OfflineStore(one.builder, task_id, config, engine, directory=beside, topic=one.topic) as offline:
         offline.store.advance(one.files.observed_time)
@@ -196,8 +196,8 @@ def _make(one: StoreToMake, files: Sequence[Path], task_id: TaskId, beside: Path
 class _OfFiles(RocksDbEngine):
     """A new database that begins with the rows of files."""
 
-    def __init__(self, name: str, prefix_bytes: int | None, files: Sequence[Path]) -> None:
-        super().__init__(name, prefix_bytes)
+    def __init__(self, name: str, prefix_bytes: int | None, form: str | None, files: Sequence[Path]) -> None:
+        super().__init__(name, prefix_bytes, form)
         self._files = files
 
     def open(self, context: StoreContext) -> None:

@@ -1,4 +1,5 @@
-"""Damaged stores, moved out of the way: ``<task>/<store>.damaged-<ms>``, of each store the last one only.
+"""Damaged stores, and those with rows of another form, moved out of the way: ``<task>/<store>.damaged-<ms>``, of each
+store the last one only.
 
 They are kept for whoever looks for the cause, until their task's state is deleted or the next one is set aside; those
 of global stores also when a worker deletes their state to read it anew.

@@ -9,9 +9,9 @@
         <task id>/
             .lock                          locked while a process has the task; holds the number of that process,
                                            until it lets go of the task in good order
-            rocksdb/<store>/               one database per store
+            rocksdb/<store>/               one database per store, and the form of its rows (``form``)
             rocksdb/@checkpoint            how far they are in their changelogs
-            <store>.damaged-<ms>/          a damaged store that was set aside at that time
+            <store>.damaged-<ms>/          a store that was set aside at that time: damaged, or of another form
 
 The default of ``state.dir`` is that of Kafka Streams, whose workers have ``<state.dir>/<application.id>`` with folders
 of the same names and another content; so ours have a folder of their own in it. Earlier releases had none.

@@ -18,7 +18,7 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from pykstreams.core.kept_bytes import kept
 from pykstreams.core.types import Headers
@@ -38,6 +38,9 @@ _WIDTH: Final = TIMESTAMP.size
 class Layout(ABC):
     """One way to pack a row."""
 
+    name: ClassVar[str]
+    """What a row keeps beside the value, in words that files on disk have: they never change."""
+
     @abstractmethod
     def pack(self, value: bytes, timestamp: int, headers: Headers) -> bytes:
         """Returns the bytes of a row."""
@@ -55,6 +58,8 @@ class Layout(ABC):
 
 
 class _Plain(Layout):
+    name = "plain"
+
     def pack(self, value: bytes, timestamp: int, headers: Headers) -> bytes:
         return kept(value)
 
@@ -66,6 +71,8 @@ class _Plain(Layout):
 
 
 class _Timestamped(Layout):
+    name = "timestamped"
+
     def pack(self, value: bytes, timestamp: int, headers: Headers) -> bytes:
         return TIMESTAMP.pack(timestamp) + value
 
@@ -82,6 +89,8 @@ class _Timestamped(Layout):
 
 
 class _WithHeaders(Layout):
+    name = "with headers"
+
     def pack(self, value: bytes, timestamp: int, headers: Headers) -> bytes:
         raw = pack_headers(headers)
         return b"".join((_varint(len(raw)), raw, TIMESTAMP.pack(timestamp), value))
@@ -94,6 +103,8 @@ class _WithHeaders(Layout):
 
 
 class _HeadersAndValue(Layout):
+    name = "sessions with headers"
+
     def pack(self, value: bytes, timestamp: int, headers: Headers) -> bytes:
         raw = pack_headers(headers)
         return b"".join((_varint(len(raw)), raw, value))

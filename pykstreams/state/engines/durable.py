@@ -20,31 +20,33 @@ from pykstreams.state.interfaces.store import StoreContext
 class ChoosesEngines(Protocol):
     """A ``StoreContext`` that says where rows are kept."""
 
-    def durable_engine(self, name: str, prefix_bytes: int | None) -> DurableEngine:
-        """Makes the database of a store, which is opened next; ``prefix_bytes`` as for ``RocksDbEngine``."""
+    def durable_engine(self, name: str, prefix_bytes: int | None, form: str | None) -> DurableEngine:
+        """Makes the database of a store, which is opened next; the other arguments are those of ``RocksDbEngine``."""
         ...
 
 
-def durable(name: str, prefix_bytes: int | None = None) -> Engine:
+def durable(name: str, prefix_bytes: int | None = None, form: str | None = None) -> Engine:
     """Makes the engine of a store that outlives the process.
 
     :param prefix_bytes: how many bytes the prefixes have that scans look for most.
+    :param form: the form of the rows, as ``disk_form`` keeps it; ``None`` where it never changes.
     """
-    return WriteBuffer(_ChosenWhenOpened(name, prefix_bytes))
+    return WriteBuffer(_ChosenWhenOpened(name, prefix_bytes, form))
 
 
 class _ChosenWhenOpened:
     """A database of which only the name is known yet."""
 
-    def __init__(self, name: str, prefix_bytes: int | None) -> None:
+    def __init__(self, name: str, prefix_bytes: int | None, form: str | None) -> None:
         self._name = name
         self._prefix_bytes = prefix_bytes
-        self._engine: DurableEngine = RocksDbEngine(name, prefix_bytes)
+        self._form = form
+        self._engine: DurableEngine = RocksDbEngine(name, prefix_bytes, form)
         self.get: Callable[[bytes], bytes | None] = self._engine.get
 
     def open(self, context: StoreContext) -> None:
         if isinstance(context, ChoosesEngines):
-            self._engine = context.durable_engine(self._name, self._prefix_bytes)
+            self._engine = context.durable_engine(self._name, self._prefix_bytes, self._form)
         self._engine.open(context)
         self.get = self._engine.get
 

@@ -36,6 +36,7 @@ from rocksdict import (
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.metrics import RecordingLevel
 from pykstreams.state.engines.checkpoint import decode_offset, encode_offset
+from pykstreams.state.engines.disk_form import check_form, keep_form
 from pykstreams.state.engines.flushed_offset import FlushedOffset
 from pykstreams.state.engines.rocksdb_errors import EnginePlace, not_open
 from pykstreams.state.engines.rocksdb_memory import BLOCK_BYTES, EngineMemory, engine_memory
@@ -83,12 +84,16 @@ class RocksDbEngine:
 
     :param prefix_bytes: how many bytes the prefixes have that scans look for most; longer and shorter keys, and other
         scans, are as right as without.
+    :param form: the form of the rows, as ``disk_form`` keeps it; ``None`` where it never changes.
     :param read_only: whether it only reads what is on disk, also while a worker has it open; it must be there.
     """
 
-    def __init__(self, name: str, prefix_bytes: int | None = None, *, read_only: bool = False) -> None:
+    def __init__(
+        self, name: str, prefix_bytes: int | None = None, form: str | None = None, *, read_only: bool = False
+    ) -> None:
         self._name = name
         self._prefix_bytes = prefix_bytes
+        self._form = form
         self._read_only = read_only
         self._db: Rdict | None = None
         self._loading = False
@@ -103,7 +108,14 @@ class RocksDbEngine:
         self._context = context
         self._place = EnginePlace(self._name, context.task_id, path)
         self._flushed = FlushedOffset()
-        self._open(path, loading=False)
+        try:
+            check_form(path, self._form, self._name, context.task_id)
+            self._open(path, loading=False)
+            if not self._read_only:
+                keep_form(path, self._form)
+        except OSError as error:
+            self.close()
+            raise self._place.failed("opened", error, _CURE_OF_OPEN) from error
 
     def _open(self, path: Path, *, loading: bool) -> None:
         context = self._context

@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from pykstreams.state.encoding.composed_keys import KeySchema, number_of, prefix_of
+from pykstreams.state.engines.disk_form import other_form
 from pykstreams.state.engines.engine_over import EngineOver
 from pykstreams.state.engines.live_times import LiveTimes
 from pykstreams.state.engines.refused_rows import RefusedRows
@@ -67,6 +68,7 @@ class SegmentedEngine(EngineOver):
             shown_ms=retention_ms if expiry is Expiry.AFTER_CLOSE else retention_ms - 1,
             segment_ms=None if expiry is Expiry.AT_ONCE else interval_ms,
         )
+        self._name = name
         self._refused_by = partial(RefusedRows, name, retention_ms)
         self._get, self._put = engine.get, engine.put
         self._scan_key: ScanKey | None = getattr(engine, "scan_key", None)
@@ -114,18 +116,22 @@ class SegmentedEngine(EngineOver):
         self.is_open = True
         self._times.reset()
         if self.persistent:
-            self._find_kept()
+            self._find_kept(context)
         self._compare_bytes()
 
     def close(self) -> None:
         self.is_open = False
         super().close()
 
-    def _find_kept(self) -> None:
+    def _find_kept(self, context: StoreContext) -> None:
         """Looks between which times the rows lie that were kept before."""
         oldest, newest = (next(self._engine.scan(None, None, reverse), None) for reverse in (False, True))
         if oldest is not None and newest is not None:
             width = self._schema.prefix_ms
+            if any(number_of(key) != self._time_of(key) // width for key, _ in (oldest, newest)):
+                self.close()
+                folder = context.state_dir / "rocksdb" / self._name
+                raise other_form(folder, self._name, context.task_id, "in another order than they are looked for")
             self._times.kept(number_of(oldest[0]) * width, (number_of(newest[0]) + 1) * width - 1)
 
     def get(self, key: bytes) -> bytes | None:

@@ -39,8 +39,12 @@ class PersistentKeyValueSupplier(KeyValueBytesStoreSupplier):
         if self.prefix_bytes is not None and keep_whole_number(self, "prefix_bytes", of) < 1:
             raise ValueError(f"prefix_bytes{of} is {self.prefix_bytes}; a prefix has at least one byte")
 
+    @property
+    def disk_form(self) -> str:
+        return self.layout.name
+
     def get(self) -> Engine:
-        return durable(self.name, self.prefix_bytes)
+        return durable(self.name, self.prefix_bytes, self.disk_form)
 
 
 @dataclass(frozen=True)

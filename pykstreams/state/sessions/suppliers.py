@@ -52,8 +52,13 @@ class PersistentSessionSupplier(SessionBytesStoreSupplier):
     time_ordered: bool = False
     metrics_scope = "rocksdb-session"
 
+    @property
+    def disk_form(self) -> str:
+        form = f"{self.layout.name}, in parts of {self.segment_interval_ms} ms"
+        return f"{form}, and in order of their ends" if self.time_ordered else form
+
     def get(self) -> Engine:
-        return durable(self.name)
+        return durable(self.name, form=self.disk_form)
 
 
 @dataclass(frozen=True)

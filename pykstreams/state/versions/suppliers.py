@@ -56,8 +56,12 @@ class PersistentVersionedSupplier(VersionedBytesStoreSupplier):
     segment_interval_ms: int
     metrics_scope = "rocksdb"
 
+    @property
+    def disk_form(self) -> str:
+        return f"versions, in parts of {self.segment_interval_ms} ms"
+
     def get(self) -> Engine:
-        return durable(self.name)
+        return durable(self.name, form=self.disk_form)
 
 
 @dataclass(frozen=True)

@@ -80,8 +80,12 @@ class PersistentWindowSupplier(WindowBytesStoreSupplier):
     layout: Layout
     metrics_scope = "rocksdb-window"
 
+    @property
+    def disk_form(self) -> str:
+        return f"{self.layout.name}, in parts of {self.segment_interval_ms} ms"
+
     def get(self) -> Engine:
-        return durable(self.name)
+        return durable(self.name, form=self.disk_form)
 
 
 @dataclass(frozen=True)
@@ -96,8 +100,13 @@ class TimeOrderedWindowSupplier(WindowBytesStoreSupplier):
     row_order: RowOrder
     metrics_scope = "rocksdb-window"
 
+    @property
+    def disk_form(self) -> str:
+        form = f"{self.layout.name}, in order of time"
+        return f"{form}, and of keys in parts of {self.segment_interval_ms} ms" if self.row_order.indexed else form
+
     def get(self) -> Engine:
-        return durable(self.name)
+        return durable(self.name, form=self.disk_form)
 
 
 @dataclass(frozen=True)

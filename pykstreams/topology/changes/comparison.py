@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final, TypeVar
 
+from pykstreams.core.counted_nouns import with_noun
 from pykstreams.topology.changes.change import RESET, Change, Verdict
 from pykstreams.topology.changes.new_stores import SUPPRESSION, is_like, keeps_nothing, missed_topics
 from pykstreams.topology.changes.serde_changes import (
@@ -18,6 +20,9 @@ from pykstreams.topology.changes.window_changes import window_changes
 
 _NUMBER: Final = re.compile(r"\d{10}")
 """The number in a generated name, which moves when steps are added before it."""
+
+_CHANGELOG: Final = "-changelog"
+"""How the names of changelog topics end."""
 
 _SUBSCRIPTIONS: Final = "-subscription-store"
 """How the names of the stores of foreign-key joins end that have a name."""
@@ -51,6 +56,7 @@ def _stores(old: TopologyShape, new: TopologyShape) -> Iterator[Change]:
     renamed = _renamed(before, after)
     for name, other in renamed.items():
         yield _moved_name("store", name, other)
+        yield from _store(before[name], _under_the_name(before[name], after[other]))
     come = {name: store for name, store in after.items() if name not in before and name not in renamed.values()}
     missed = {name: topics for name, store in come.items() if (topics := missed_topics(store, old, new))}
     for name, store in before.items():
@@ -141,10 +147,12 @@ def _store(old: StoreShape, new: StoreShape) -> Iterator[Change]:
     yield from store_serde_changes(old, new)
     if old.changelog != new.changelog:
         verdict = Verdict.SAFE if old.changelog is None else Verdict.NEEDS_RESET
+        was = "the store had no changelog" if old.changelog is None else f"the store was restored from {old.changelog}"
+        now = "has none any more" if new.changelog is None else f"is restored from {new.changelog} now"
         yield Change(
             "orphaned",
             old.name,
-            f"the store was restored from {old.changelog}, and is now from {new.changelog}",
+            f"{was}, and {now}",
             "nothing is to be done" if old.changelog is None else f"keep the changelog as it was; or {RESET}",
             verdict,
         )
@@ -165,28 +173,31 @@ def _repartition_topics(old: TopologyShape, new: TopologyShape) -> Iterator[Chan
     renamed = _renamed(before, after)
     for name, other in renamed.items():
         yield _moved_name("repartition topic", name, other)
+        yield from _repartition_topic(before[name], after[other])
     for name, topic in before.items():
-        if name not in after:
-            if name not in renamed:
-                yield Change(
-                    "orphaned",
-                    name,
-                    "the repartition topic is gone; records that were not processed stay in it",
-                    "stop what writes the inputs and let the old one finish, then change; delete the topic afterwards",
-                    Verdict.SAFE,
-                )
-            continue
-        other_one = after[name]
-        if None not in (topic.partitions, other_one.partitions) and topic.partitions != other_one.partitions:
+        if name in after:
+            yield from _repartition_topic(topic, after[name])
+        elif name not in renamed:
             yield Change(
-                "broken",
+                "orphaned",
                 name,
-                f"the repartition topic had {topic.partitions} partitions and is to have {other_one.partitions}: keys "
-                "change their partitions",
-                RESET,
-                Verdict.NEEDS_RESET,
+                "the repartition topic is gone; records that were not processed stay in it",
+                "stop what writes the inputs and let the old one finish, then change; delete the topic afterwards",
+                Verdict.SAFE,
             )
-        yield from repartition_serde_changes(topic, other_one)
+
+
+def _repartition_topic(old: TopicShape, new: TopicShape) -> Iterator[Change]:
+    if None not in (old.partitions, new.partitions) and old.partitions != new.partitions:
+        had = with_noun(old.partitions, "partition")
+        yield Change(
+            "broken",
+            old.name,
+            f"the repartition topic had {had} and is to have {new.partitions}: keys change their partitions",
+            RESET,
+            Verdict.NEEDS_RESET,
+        )
+    yield from repartition_serde_changes(old, new)
 
 
 def _inputs(old: TopologyShape, new: TopologyShape) -> Iterator[Change]:
@@ -210,6 +221,12 @@ def _moved_name(what: str, name: str, other: str) -> Change:
         "to go on with what there is, let the name be the old one",
         Verdict.NEEDS_NAMES,
     )
+
+
+def _under_the_name(old: StoreShape, new: StoreShape) -> StoreShape:
+    """A store whose generated name has moved, as it is when it has been given the old one."""
+    is_its_own = new.changelog == f"{new.name}{_CHANGELOG}" and old.changelog is not None
+    return replace(new, name=old.name, changelog=old.changelog if is_its_own else new.changelog)
 
 
 def _renamed(before: Mapping[str, T], after: Mapping[str, T]) -> dict[str, str]:

@@ -20,10 +20,10 @@ from pykstreams.topology.changes.lineage import read_topics, topics_of_store, wr
 from pykstreams.topology.changes.serde_types import SerdeTypes, serde_name, serde_types, serde_types_from
 from pykstreams.topology.plan import SinkNode, SubtopologyPlan, TopologyPlan
 
-FORMAT: Final = 3
-_FORMATS: Final = (1, 2, FORMAT)
+FORMAT: Final = 4
+_FORMATS: Final = (1, 2, 3, FORMAT)
 """Those that can be read; the first one knows nothing of windows, and of what leads where, the second one nothing of
-the types of JSON."""
+the types of JSON, the third one nothing of forms on disk, and of how long changelogs keep rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,9 @@ class StoreShape:
     :param fed_by: the topics from which records reach it; ``None``: not known.
     :param key_types: the JSON types of the key serde; ``None``: not known.
     :param value_types: those of the value serde.
+    :param disk_form: the form in which rows lie on disk; ``None``: not known, or one that never changes.
+    :param changelog_retention_ms: how long its changelog topic, made by this topology, keeps windows and sessions;
+        ``None``: not known, or for ever.
     """
 
     name: str
@@ -55,6 +58,8 @@ class StoreShape:
     fed_by: tuple[str, ...] | None = None
     key_types: SerdeTypes | None = None
     value_types: SerdeTypes | None = None
+    disk_form: str | None = None
+    changelog_retention_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,14 @@ def shape_of(plan: TopologyPlan, config: StreamsConfig) -> TopologyShape:
             known = changelog.removeprefix(prefix) if changelog is not None and own else changelog
             own_topics = tuple(topic.removeprefix(prefix) for topic in topics_of_store(part, name))
             shape = _store(builder, part.id, known, config)
-            stores.append(dataclasses.replace(shape, windows=windows_of_store(part, name), fed_by=own_topics))
+            stores.append(
+                dataclasses.replace(
+                    shape,
+                    windows=windows_of_store(part, name),
+                    fed_by=own_topics,
+                    changelog_retention_ms=_changelog_retention_ms(part, name),
+                )
+            )
         for topic in _read(part, config):
             if topic.name in part.repartition_topics:
                 given = part.repartition_topics[topic.name].partitions
@@ -183,7 +195,15 @@ def _store(
         history_retention_ms=builder.history_retention_ms,
         key_types=serde_types((builder.key_serde,), "key", config),
         value_types=serde_types(values, "value", config),
+        disk_form=getattr(builder.supplier, "disk_form", None),
     )
+
+
+def _changelog_retention_ms(part: SubtopologyPlan, store: str) -> int | None:
+    """How long the changelog topic of a window or session store keeps rows; without an end it is -1 in its settings."""
+    topic = part.changelog_topics.get(part.changelogs.get(store, ""))
+    kept = topic.config.get("retention.ms", "") if topic is not None else ""
+    return int(kept) if kept.isdecimal() else None
 
 
 def _read(part: SubtopologyPlan, config: StreamsConfig) -> Iterable[TopicShape]:

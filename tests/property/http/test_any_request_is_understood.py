@@ -20,10 +20,10 @@ from pykstreams.core.record import Record
 from pykstreams.http.local_answers import mark_of_question
 from pykstreams.http.parameters import COMMON
 from pykstreams.http.store_routes import STORE_ROUTES
-from pykstreams.runtime.queries.catalog import StoreKind
 from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.windowed import TimeWindowedSerde
+from pykstreams.state.store_kinds import StoreKind
 from tests.unit.http.served_application import Client, client_of
 from tests.unit.runtime.queries.queried import TOPIC, Application
 

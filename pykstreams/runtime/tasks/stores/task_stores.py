@@ -1,10 +1,12 @@
 """The stores of one task: opened or taken up as they are, read by others, committed, and let go of.
 
-Invariant: whoever changes the stores, or which of them there are, is inside the gate of the task.
+Invariants: whoever changes the stores, or which of them there are, is inside the gate of the task. A store whose rows
+lie on disk in another form is set aside as it is opened, so that it begins empty, and is restored.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 
 from pykstreams.core.errors import DamagedStoreError, StoreEngineError
@@ -14,10 +16,15 @@ from pykstreams.runtime.tasks.gate import Gate
 from pykstreams.runtime.tasks.stores.open_stores import OpenStores
 from pykstreams.runtime.tasks.stores.restored_store import RestoredStore
 from pykstreams.runtime.tasks.stores.state_offsets import StateOffsets
+from pykstreams.state.bulk.take_over import mark_of
+from pykstreams.state.directory.damaged_stores import set_aside
+from pykstreams.state.engines.disk_form import OtherFormError
 from pykstreams.state.interfaces.position import PositionOf
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.topology.plan import SubtopologyPlan
+
+log = logging.getLogger(__name__)
 
 
 class TaskStores:
@@ -29,6 +36,7 @@ class TaskStores:
 
     __slots__ = (
         "_builders",
+        "_clock",
         "_context",
         "_gate",
         "_is_ready",
@@ -50,6 +58,7 @@ class TaskStores:
         is_ready: Callable[[], bool],
     ) -> None:
         self._builders = plan.stores
+        self._clock = state.clock
         self._context = TaskStoreContext(state, plan, cache)
         self._gate = gate
         self._make_ready = make_ready
@@ -82,9 +91,14 @@ class TaskStores:
         with self._gate:
             for name, builder in self._builders.items():
                 store = builder.build() if kept is None else kept.stores[name]
-                self._open[name] = store
-                store.set_position_source(position_of)
-                store.init(self._context)
+                try:
+                    self._init(name, store, position_of)
+                except OtherFormError as error:
+                    if name not in self.changelogs or mark_of(self._context.state_dir) is not None:
+                        raise  # of a bootstrap all stores are made anew
+                    self._set_aside(error)
+                    store = builder.build()
+                    self._init(name, store, position_of)
                 if kept is None and name in self.changelogs:
                     self.offsets.opened(store, store.committed_offset())
         return {
@@ -92,6 +106,20 @@ class TaskStores:
             for name, store in self._open.items()
             if name in self.changelogs
         }
+
+    def _init(self, name: str, store: TaskStore, position_of: PositionOf) -> None:
+        self._open[name] = store
+        store.set_position_source(position_of)
+        store.init(self._context)
+
+    def _set_aside(self, error: OtherFormError) -> None:
+        folder = set_aside(self._context.state_dir, error.store, self._clock.now_ms())
+        log.warning(
+            "%s. It was set aside in %r, and is restored from its changelog. That takes place once, after a change of "
+            "the topology or of its settings",
+            error.reason,
+            str(folder),
+        )
 
     def readable(self, name: str) -> TaskStore | None:
         """An open store, for one inside of the gate; ``None`` without one, or while it is made ready."""

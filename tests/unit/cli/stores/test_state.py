@@ -104,6 +104,16 @@ def test_windows_and_sessions_of_a_key_are_shown(invoke: Callable[..., Result]) 
     )
 
 
+@pytest.mark.parametrize("store", ["totals", "per-window", "per-session"])
+def test_rows_of_another_form_are_told_with_what_to_do(invoke: Callable[..., Result], store: str) -> None:
+    result = invoke("get", store, "apple", "--set", "dsl.store.format=HEADERS")
+
+    assert result.exit_code == 4
+    assert result.stdout == ""
+    assert f"store {store!r} of task 0_0 in " in result.stderr
+    assert "They are read only with the topology and the settings that wrote them" in result.stderr
+
+
 def test_json_is_for_programs(invoke: Callable[..., Result]) -> None:
     result = invoke("get", "per-window", "pear", "--format", "json")
 

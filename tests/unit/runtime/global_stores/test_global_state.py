@@ -281,6 +281,20 @@ def test_damaged_store_is_set_aside_and_read_anew_and_the_others_go_on(
     assert f"global store 'rows' is damaged; it was set aside in {str(aside)!r}, and it is read anew" in caplog.text
 
 
+def test_store_of_another_form_is_set_aside_and_read_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    builder = StreamsBuilder()
+    builder.global_table("table", materialized="rows")
+    state = opened(builder, tmp_path)
+    state.update([message("table", 0, "a", "1")])
+    state.commit()
+    state.close()
+    again = opened(builder, tmp_path, **{"dsl.store.format": "HEADERS"})
+
+    [aside] = (tmp_path / "global-0").glob("rows.damaged-*")
+    assert (rows(again), again.offsets) == ({}, {})
+    assert f"and are looked for as 'with headers'. It was set aside in {str(aside)!r}, and is read anew" in caplog.text
+
+
 def test_store_that_a_task_finds_damaged_is_set_aside_when_it_is_closed(tmp_path: Path) -> None:
     state = opened(table(), tmp_path)
     state.update([message("table", 0, "a", "1")])

@@ -224,8 +224,9 @@ def test_existing_internal_topic_with_other_partitions_is_refused() -> None:
 
     assert str(raised.value) == (
         "changelog topic 'shop-counts-changelog' has 3 partitions and needs 5: the partitions of a source topic were "
-        "changed, or somebody else created it; give the source its old number back, or stop all workers and reset the "
-        "application (pykstreams reset), so that the topic is made anew"
+        "changed, or somebody else created it. Kafka takes no partitions away; stop all workers and reset the "
+        "application (pykstreams reset), so that the topic is made anew, or start with another application.id; or copy "
+        "the source into a new topic with the number of partitions that it had, and read that one"
     )
 
 
@@ -445,3 +446,8 @@ def test_topics_of_global_stores_appear_on_an_embedded_cluster() -> None:
     topology = plan(part(0, source("S", "orders")), global_stores=[global_store("rows", "names")])
 
     assert prepare(topology, FakeTopics({}), embedded=True).partitions == {"orders": 4, "names": 4}
+
+
+def test_one_partition_is_told_as_one() -> None:
+    with pytest.raises(MisconfiguredInternalTopicError, match="has 1 partition and needs 5: "):
+        prepare(rekeyed(), FakeTopics({"orders": 3, "returns": 5, "shop-counts-changelog": 1}))

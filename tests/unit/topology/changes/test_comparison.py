@@ -12,6 +12,7 @@ import pytest
 from pykstreams import (
     BufferConfig,
     CountWindows,
+    EmitStrategy,
     Grouped,
     JoinWindows,
     KStream,
@@ -35,11 +36,17 @@ from pykstreams.topology.changes.shape import TopologyShape, shape_from, shape_o
 
 Build = Callable[[StreamsBuilder], object]
 TEXT, LONG = Serdes.string(), Serdes.long()
+ON_CLOSE = EmitStrategy.ON_WINDOW_CLOSE
+WINDOWS: dict[str, Any] = {
+    "windows": TimeWindows(60_000, grace=60_000),
+    "sliding windows": SlidingWindows(60_000, grace=60_000),
+    "sessions": SessionWindows(60_000, grace=60_000),
+}
 SAFE, NAMES, RESET = Verdict.SAFE, Verdict.NEEDS_NAMES, Verdict.NEEDS_RESET
 
 
-def shape(build: Build, name: str = "shop") -> TopologyShape:
-    config = StreamsConfig({"application.id": name, "default.key.serde": TEXT, "default.value.serde": TEXT})
+def shape(build: Build, name: str = "shop", **settings: object) -> TopologyShape:
+    config = StreamsConfig({"application.id": name, "default.key.serde": TEXT, "default.value.serde": TEXT, **settings})
     builder = StreamsBuilder()
     build(builder)
     return shape_of(builder.build().plan(config), config)
@@ -104,9 +111,11 @@ def windowed(size_ms: int) -> Build:
     return build
 
 
-def in_windows(windows: Any) -> Build:
+def in_windows(windows: Any, *, emit: EmitStrategy | None = None, logging: bool = True) -> Build:
     def build(builder: StreamsBuilder) -> None:
-        orders(builder).group_by_key().windowed_by(windows).count(materialized=Materialized("counts"))
+        windowed: Any = orders(builder).group_by_key().windowed_by(windows)
+        windowed = windowed if emit is None else windowed.emit_strategy(emit)
+        windowed.count(materialized=Materialized("counts", logging=logging))
 
     return build
 
@@ -174,6 +183,10 @@ def in_memory(name: str) -> Build:
     return lambda builder: orders(builder).group_by_key().count(materialized=Materialized(store, logging=False))
 
 
+def counted_in_memory(builder: StreamsBuilder) -> None:
+    orders(builder).group_by_key().count(materialized=Materialized(Stores.in_memory_key_value_store("counts")))
+
+
 def unlogged(builder: StreamsBuilder) -> None:
     orders(builder).group_by_key().count(materialized=Materialized("counts", logging=False))
 
@@ -209,7 +222,13 @@ CASES: list[tuple[str, Build, Build, Verdict, list[tuple[str, str]]]] = [
     ("other sub-topology", counted, counted_after_returns, SAFE, [("moved", "counts"), ("new", "returns")]),
     ("other value serde of a store", counted, reduced, RESET, [("broken", "counts")]),
     ("windows instead of keys", counted, windowed(1000), RESET, [("broken", "counts")]),
-    ("longer windows", windowed(10**9), windowed(10**10), RESET, [("broken", "counts")] * 3),
+    (
+        "longer windows",
+        windowed(10**9),
+        windowed(10**10),
+        RESET,
+        [("broken", "counts"), ("broken", "counts"), ("moved", "counts")],
+    ),
     (
         "store behind a repartition topic has another name",
         by_value("counts"),
@@ -302,9 +321,53 @@ CASES: list[tuple[str, Build, Build, Verdict, list[tuple[str, str]]]] = [
         "shorter grace, and so other segments",
         in_windows(SessionWindows(60_000, grace=3_600_000)),
         in_windows(SessionWindows(60_000, grace=60_000)),
+        SAFE,
+        [("moved", "counts")],
+    ),
+    (
+        "longer grace, for which the changelog topic keeps rows",
+        in_windows(SessionWindows(60_000, grace=60_000)),
+        in_windows(SessionWindows(60_000, grace=3_600_000)),
+        SAFE,
+        [("changed", "counts"), ("moved", "counts")],
+    ),
+    (
+        "longer grace than the changelog topic keeps rows",
+        in_windows(SessionWindows(60_000, grace=60_000)),
+        in_windows(SessionWindows(60_000, grace=2 * 86_400_000)),
+        RESET,
+        [("broken", "counts"), ("moved", "counts")],
+    ),
+    (
+        "longer join windows",
+        joined(JoinWindows(60_000)),
+        joined(JoinWindows(1_800_000)),
+        SAFE,
+        [(kind, f"paid-{side}-join-store") for side in ("other", "this") for kind in ("changed", "changed", "moved")],
+    ),
+    *(
+        (f"{name} on close", in_windows(windows), in_windows(windows, emit=ON_CLOSE), SAFE, [("moved", "counts")])
+        for name, windows in WINDOWS.items()
+    ),
+    *(
+        (f"{name} at once", in_windows(windows, emit=ON_CLOSE), in_windows(windows), SAFE, [("moved", "counts")])
+        for name, windows in WINDOWS.items()
+    ),
+    (
+        "windows on close, and no changelog",
+        in_windows(TimeWindows(60_000), logging=False),
+        in_windows(TimeWindows(60_000), logging=False, emit=ON_CLOSE),
         RESET,
         [("broken", "counts")],
     ),
+    (
+        "windows on close, and a changelog at last",
+        in_windows(TimeWindows(60_000), logging=False),
+        in_windows(TimeWindows(60_000), emit=ON_CLOSE),
+        RESET,
+        [("orphaned", "counts"), ("broken", "counts")],
+    ),
+    ("from disk into memory", counted, counted_in_memory, RESET, [("broken", "counts")]),
     (
         "grace that leaves segments as they are",
         in_windows(TimeWindows(30_000, grace=60_000)),
@@ -326,7 +389,7 @@ CASES: list[tuple[str, Build, Build, Verdict, list[tuple[str, str]]]] = [
         SAFE,
         [("changed", "counts")],
     ),
-    ("longer history", versioned(10**9), versioned(10**10), RESET, [("broken", "prices")] * 2),
+    ("longer history", versioned(10**9), versioned(10**10), RESET, [("broken", "prices"), ("moved", "prices")]),
     ("history at last", versioned(None), versioned(10**9), RESET, [("broken", "prices")]),
     ("no changelog any more", counted, unlogged, RESET, [("orphaned", "counts")]),
     ("a changelog now", unlogged, counted, SAFE, [("orphaned", "counts")]),
@@ -366,7 +429,7 @@ def of_older_release(found: TopologyShape) -> TopologyShape:
     """As a release has kept it that knew nothing of windows, and of what leads where."""
     data = json.loads(json.dumps(found.as_dict()))
     for store in data["stores"]:
-        for name in ("windows", "window_size_ms", "segment_interval_ms", "history_retention_ms", "fed_by"):
+        for name in ("windows", "window_size_ms", "segment_interval_ms", "history_retention_ms", "fed_by", "disk_form"):
             del store[name]
     del data["written"]
     return shape_from({**data, "format": 1})
@@ -419,6 +482,50 @@ def test_lost_name_of_a_foreign_key_join_is_told_as_it_is_given() -> None:
     [orphaned] = [one for one in of_kind(changes, "orphaned") if one.where == "placed-by-subscription-store"]
 
     assert orphaned.cure.startswith("keep name='placed-by' at the foreign-key join that it comes from; or begin anew")
+
+
+@pytest.mark.parametrize("build", [counted, *map(in_windows, WINDOWS.values())], ids=["keys", *WINDOWS])
+def test_stores_with_headers_are_restored(build: Build) -> None:
+    plain, with_headers = shape(build), shape(build, **{"dsl.store.format": "HEADERS"})
+    changes = [*compare(plain, with_headers), *compare(with_headers, plain)]
+
+    assert [(one.kind, one.where, one.verdict) for one in changes] == [("moved", "counts", SAFE)] * 2
+
+
+def test_form_that_an_older_release_does_not_tell_is_said() -> None:
+    data = json.loads(json.dumps(shape(in_windows(TimeWindows(60_000))).as_dict()))
+    for store in data["stores"]:
+        del store["disk_form"], store["changelog_retention_ms"]
+    (change,) = compare(shape_from({**data, "format": 3}), shape(in_windows(TimeWindows(60_000), emit=ON_CLOSE)))
+
+    assert (change.kind, change.where, change.verdict) == ("unknown", "counts", SAFE)
+    assert "does not tell in which form rows lie on disk" in change.what
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        (counted, unlogged, "the store was restored from counts-changelog, and has none any more"),
+        (unlogged, counted, "the store had no changelog, and is restored from counts-changelog now"),
+        (
+            versioned(10**9),
+            versioned(None),
+            "the store keeps old versions, and the new one keeps none: rows have another form",
+        ),
+        (
+            versioned(None),
+            versioned(10**9),
+            "the store keeps no old versions, and the new one keeps them: rows have another form",
+        ),
+        (
+            repartitioned(1),
+            repartitioned(3),
+            "the repartition topic had 1 partition and is to have 3: keys change their partitions",
+        ),
+    ],
+)
+def test_what_has_changed_is_told_in_whole_sentences(old: Build, new: Build, what: str) -> None:
+    assert [one.what for one in compare(shape(old), shape(new))] == [what]
 
 
 def test_changed_window_size_says_what_happens_to_rows() -> None:

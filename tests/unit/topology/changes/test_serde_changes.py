@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pykstreams import Consumed, Grouped, Materialized, Serdes, StreamsBuilder, StreamsConfig
+from pykstreams import Consumed, Grouped, KStream, Materialized, Serdes, StreamsBuilder, StreamsConfig
 from pykstreams.serdes import JsonSerde
 from pykstreams.serdes.by_type import TYPES
 from pykstreams.topology.changes.change import Change, Verdict
@@ -190,3 +190,37 @@ def test_damaged_types_are_no_shape() -> None:
 
 def test_verdict_is_the_worst_of_all_fields() -> None:
     assert verdict_of(changes_to(order(("item", str), ("amount", str), ("note", str, field(default=""))))) is RESET
+
+
+def below_a_filter(type_: Any, *, repartition: bool = False, filtered: bool = True) -> TopologyShape:
+    """A store, or a repartition topic, with a generated name, which a filter in front moves."""
+    config = StreamsConfig({"application.id": "shop"})
+    builder = StreamsBuilder()
+    orders: KStream[Any, Any] = builder.stream("orders", Consumed(key_serde=str, value_serde=type_))
+    orders = orders.filter(lambda key, value: True) if filtered else orders
+    if repartition:
+        orders.repartition().foreach(print)
+    else:
+        orders.group_by_key().reduce(lambda one, other: one)
+    return shape_of(builder.build().plan(config), config)
+
+
+@pytest.mark.parametrize("repartition", [False, True], ids=["store", "repartition topic"])
+def test_field_that_is_renamed_while_the_name_of_its_store_moves_is_told_with_it(repartition: bool) -> None:
+    old = below_a_filter(order(("pages", int)), repartition=repartition, filtered=False)
+    new = below_a_filter(order(("urls", int)), repartition=repartition)
+    renamed, *others = [one for one in compare(old, new) if one.where != "orders"]
+
+    assert renamed.kind == "renamed"
+    assert {one.where for one in others} == {renamed.where}
+    assert any("field Order.pages is gone" in one.what for one in others)
+    assert any("field Order.urls" in one.what for one in others)
+    assert verdict_of(compare(old, new)) is Verdict.NEEDS_RESET
+
+
+@pytest.mark.parametrize("repartition", [False, True], ids=["store", "repartition topic"])
+def test_name_that_moves_alone_is_told_alone(repartition: bool) -> None:
+    old = below_a_filter(order(("pages", int)), repartition=repartition, filtered=False)
+    new = below_a_filter(order(("pages", int)), repartition=repartition)
+
+    assert [one.kind for one in compare(old, new)] == ["renamed"]
