@@ -302,7 +302,7 @@ class Topology:
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
-        """What is said twice and not alike: annotations of functions and what these are called with, for instance."""
+        """Things that are said twice and not alike: what a function is annotated to take, and what it is called with."""
         return tuple(self._definition.contradictions)
 
     def note_generated_names(self, generated: str) -> None:

@@ -95,7 +95,7 @@ def test_a_topic_that_is_read_twice_with_unlike_types_is_refused(first: Read, se
     second(builder).to("out")
 
     with pytest.raises(
-        TopologyError, match=rf"topic 'in.*' of source 'KSTREAM-SOURCE-\d*2' .* {said}.*'KSTREAM-SOURCE-\d*0'"
+        TopologyError, match=rf"topic 'in.*' of source 'KSTREAM-SOURCE-\d*2'.* {said}.*'KSTREAM-SOURCE-\d*0'"
     ):
         builder.build()
 
