@@ -96,8 +96,7 @@ from pykstreams.dsl.options import (
     TableJoined,
 )
 from pykstreams.dsl.retry import Retry
-from pykstreams.dsl.session_windowed import SessionWindowedKStream
-from pykstreams.dsl.windowed import TimeWindowedKStream
+from pykstreams.dsl.windowed import SessionWindowedKStream, TimeWindowedKStream
 from pykstreams.processors.lookup import LookupCache
 from pykstreams.processors.sinks.sql_sink import SqlSink
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier, KafkaClientSupplier

@@ -18,7 +18,7 @@ from pykstreams.cli.options import (
     settings_options,
     topology_argument,
 )
-from pykstreams.core.counted_nouns import with_noun
+from pykstreams.core.shown_values import with_noun
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig

@@ -92,3 +92,12 @@ def without_values(error: E) -> E:
             found.__cause__, found.__suppress_context__ = None, True
         found = found.__cause__
     return error
+
+
+def with_noun(count: int | None, noun: str) -> str:
+    """Returns a number with a noun whose plural has an "s".
+
+    >>> with_noun(1, "partition"), with_noun(3, "partition")
+    ('1 partition', '3 partitions')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

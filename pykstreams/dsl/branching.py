@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import valid_name
 from pykstreams.core.types import Predicate
-from pykstreams.dsl.argument_types import RecordSerdes
 from pykstreams.dsl.options import Options
 from pykstreams.dsl.place import Place, record_serdes_of
+from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.user_calls import calls, check_option
 from pykstreams.processors import Branch, PassThrough
 from pykstreams.topology.graph import OperatorNode

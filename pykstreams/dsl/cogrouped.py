@@ -9,9 +9,9 @@ from pykstreams.core.types import Aggregator, Initializer, Merger
 from pykstreams.core.windows import EmitStrategy, SessionWindows, SlidingWindows, Window, Windowed, Windows
 from pykstreams.dsl.aggregations.cogrouped_records import AGGREGATE, CogroupedRecords, OneAggregator
 from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, window_operator, windowed_key_serde
-from pykstreams.dsl.argument_types import RecordSerdes
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.stores.materialization import options_of, table_store
 from pykstreams.dsl.stores.session_materialization import session_table_store
 from pykstreams.dsl.stores.window_materialization import window_table_store

@@ -8,10 +8,10 @@ from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import CountWindows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
-from pykstreams.dsl.argument_types import RecordSerdes
-from pykstreams.dsl.inference import aggregate_serde
+from pykstreams.dsl.annotations.inference import aggregate_serde
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
+from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.stores.materialization import options_of, partial_window_store
 from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.user_calls import calls

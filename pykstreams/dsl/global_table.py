@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from pykstreams.dsl.argument_types import RecordSerdes
 from pykstreams.dsl.place import Place, record_serdes_of
+from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.processors import AnyTableView
 
 K = TypeVar("K")

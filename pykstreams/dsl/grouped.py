@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Generic, TypeVar, overload
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import CountWindows, SessionWindows, SlidingWindows, Window, Windows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
-from pykstreams.dsl.argument_types import RecordSerdes
+from pykstreams.dsl.annotations.inference import aggregate_serde
 from pykstreams.dsl.chained import TO_A_RESULT, Chained
 from pykstreams.dsl.cogrouped import CogroupedKStream
 from pykstreams.dsl.count_windowed import CountWindowedKStream
-from pykstreams.dsl.inference import aggregate_serde
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Grouped, Materialized
 from pykstreams.dsl.place import Place
-from pykstreams.dsl.session_windowed import SessionWindowedKStream
+from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.user_calls import calls
-from pykstreams.dsl.windowed import TimeWindowedKStream
+from pykstreams.dsl.windowed import SessionWindowedKStream, TimeWindowedKStream
 from pykstreams.processors import RowsOfRecords, StreamAggregate, StreamCount, StreamReduce
 from pykstreams.serdes.primitives import LongSerde
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
-from pykstreams.dsl.argument_types import RecordSerdes
+from pykstreams.dsl.annotations.inference import aggregate_serde
 from pykstreams.dsl.chained import TO_A_RESULT, Chained
-from pykstreams.dsl.inference import aggregate_serde
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place, record_serdes_of
+from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
 from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.table import Table

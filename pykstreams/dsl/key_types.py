@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from pykstreams.core.errors import TopologyError
-from pykstreams.dsl.argument_types import exclude
+from pykstreams.dsl.annotations.argument_types import exclude
 from pykstreams.dsl.place import Place
 from pykstreams.serdes.by_type import TYPES
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, default_for

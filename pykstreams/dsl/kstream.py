@@ -10,12 +10,7 @@ from pykstreams.core.names import topic_name
 from pykstreams.core.processor import FixedKeyProcessorSupplier, ProcessorSupplier
 from pykstreams.core.types import Duration, ForeachAction, KeyValueMapper, Predicate, TopicNameExtractor, duration_ms
 from pykstreams.core.windows import JoinWindows
-from pykstreams.dsl.argument_types import RecordSerdes
-from pykstreams.dsl.branching import BranchedKStream
-from pykstreams.dsl.chained import TO_GROUPS, Chained
-from pykstreams.dsl.global_table import GlobalKTable
-from pykstreams.dsl.grouped import KGroupedStream
-from pykstreams.dsl.inference import (
+from pykstreams.dsl.annotations.inference import (
     fixed_key_processor_serde,
     key_serde,
     merged,
@@ -26,6 +21,10 @@ from pykstreams.dsl.inference import (
     value_serde,
     values_serde,
 )
+from pykstreams.dsl.branching import BranchedKStream
+from pykstreams.dsl.chained import TO_GROUPS, Chained
+from pykstreams.dsl.global_table import GlobalKTable
+from pykstreams.dsl.grouped import KGroupedStream
 from pykstreams.dsl.joins.stream_joins import JoinOptions, join_with_global_table, join_with_stream, join_with_table
 from pykstreams.dsl.joins.stream_table_join import OnExpiredHistory
 from pykstreams.dsl.key_types import keys_of, stand_in, values_of
@@ -41,6 +40,7 @@ from pykstreams.dsl.options import (
     unexpected,
 )
 from pykstreams.dsl.place import Place, record_serdes_of
+from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.retry import Retry, retried
 from pykstreams.dsl.sql_sinks import add_sql_sink

@@ -9,14 +9,14 @@ from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import V1, V2, KeyValueMapper, Predicate, ValueJoiner
 from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTransformerWithKeySupplier
 from pykstreams.dsl.aggregations.suppression import Suppressed, suppress
-from pykstreams.dsl.argument_types import RecordSerdes
+from pykstreams.dsl.annotations.inference import pair_serdes, passed_on, transformer_serde, value_serde
 from pykstreams.dsl.chained import TO_A_STREAM, Chained
 from pykstreams.dsl.grouped_table import KGroupedTable
-from pykstreams.dsl.inference import pair_serdes, passed_on, transformer_serde, value_serde
 from pykstreams.dsl.joins.one_to_many_join import ResultKeys, join_one_to_many
 from pykstreams.dsl.joins.table_join_options import TableJoinOptions, add_table_join
 from pykstreams.dsl.options import Grouped, Materialized, TableJoined, expected
 from pykstreams.dsl.place import Place, record_serdes_of
+from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.stores.materialization import TableStore, named_table_store, options_of
 from pykstreams.dsl.stores.table_logic import DerivedTable
 from pykstreams.dsl.table import Table

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from pykstreams.dsl.argument_types import RecordSerdes
+from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.serdes.by_type import TYPES
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
 from pykstreams.topology.compiler import topology_above

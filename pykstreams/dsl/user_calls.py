@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar, cast
 
 from pykstreams.core.user_code.calls import Call
-from pykstreams.dsl.argument_types import HasRecordSerdes, argument_types, note_contradiction
-from pykstreams.dsl.makers import note_maker
+from pykstreams.dsl.annotations.argument_types import argument_types, note_contradiction
+from pykstreams.dsl.annotations.makers import note_maker
+from pykstreams.dsl.record_serdes import HasRecordSerdes
 
 F = TypeVar("F", bound=Callable[..., object])
 

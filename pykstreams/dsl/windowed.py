@@ -1,13 +1,15 @@
-"""``TimeWindowedKStream``: records under the keys by which they are grouped, and the windows of time they fall into."""
+"""``TimeWindowedKStream``, ``SessionWindowedKStream``: grouped records, and the windows of time they fall into."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Duration, Initializer, Reducer
 from pykstreams.core.windows import (
     EmitStrategy,
+    SessionWindows,
     SlidingWindows,
     UnlimitedWindows,
     Window,
@@ -18,17 +20,28 @@ from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.aggregations.idle_windows import IdleWindows, idle_ms_on_close
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, late_child_of
 from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, window_operator, windowed_key_serde
-from pykstreams.dsl.argument_types import RecordSerdes
-from pykstreams.dsl.inference import aggregate_serde
+from pykstreams.dsl.annotations.inference import aggregate_serde
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.stores.materialization import options_of
+from pykstreams.dsl.stores.session_materialization import session_table_store
 from pykstreams.dsl.stores.table_logic import AggregatedTable
 from pykstreams.dsl.stores.window_materialization import window_table_store
 from pykstreams.dsl.user_calls import calls
-from pykstreams.processors import COUNT, Aggregation, WindowedView, reducing
-from pykstreams.serdes.defaults import SerdeOrDefault
+from pykstreams.processors import (
+    COUNT,
+    COUNT_OF_SESSION,
+    Aggregation,
+    SessionAggregate,
+    SessionAggregation,
+    WindowedView,
+    reducing,
+    reducing_sessions,
+)
+from pykstreams.serdes.defaults import SerdeOrDefault, over_default
 from pykstreams.serdes.primitives import LongSerde
+from pykstreams.serdes.windowed import SessionWindowedSerde
 
 if TYPE_CHECKING:
     from pykstreams.dsl.kstream import KStream
@@ -151,6 +164,121 @@ class TimeWindowedKStream(Generic[K, V]):
             AggregatedTable(store, operator, WindowedView),
             windowed_key_serde(store),
             grace_ms=windows.grace_period_ms,
+            late_records_to=late_records_to,
+        )
+        table.place.node.close_when_idle = idle.close_after
+        return KTable(table)
+
+
+class SessionWindowedKStream(Generic[K, V]):
+    """A grouped stream with session windows; an aggregation gives a table with one row a key and session.
+
+    A record joins the sessions of its key that lie within the inactivity gap of it, and these become one: the table
+    loses the old ones and has the new one. Records with null key are dropped. A record is late, and counts as dropped,
+    if its session ended longer ago than the gap plus the grace period.
+
+    ``late_records_to`` of an aggregation takes the late records, with their timestamps and headers: the name of a
+    topic, or a function that is called with the stream of them. Nothing in Kafka Streams corresponds to it; the rest
+    is ``SessionWindowedKStream``, 4.3.1.
+    """
+
+    def __init__(self, records: GroupedRecords[K, V, KStream[K, V]], windows: SessionWindows) -> None:
+        self._records = records
+        self._windows = windows
+        self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
+        self._idle_ms: int | None = None
+
+    @property
+    def _record_serdes(self) -> RecordSerdes:
+        return self._records.record_serdes
+
+    def emit_strategy(self, strategy: EmitStrategy, *, idle: Duration | None = None) -> SessionWindowedKStream[K, V]:
+        """Says when the aggregations that follow forward their results; returns this stream.
+
+        With ``idle`` sessions go on to close by the wall clock once the task has had no input for so long
+        (docs/guides/idle-input.md; beyond Kafka Streams).
+        """
+        if not isinstance(strategy, EmitStrategy):
+            raise TypeError(f"emit strategy is {strategy!r}; expected a member of EmitStrategy")
+        self._idle_ms = idle_ms_on_close(idle, on_close=strategy is EmitStrategy.ON_WINDOW_CLOSE)
+        self._emit_strategy = strategy
+        return self
+
+    @calls()
+    def count(
+        self,
+        *,
+        materialized: Materialized[K, int] | str | None = None,
+        name: str | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
+    ) -> KTable[Windowed[K], int]:
+        """Counts the records of each key and session, as 8-byte longs unless a value serde is given."""
+        options = options_of(materialized)
+        if materialized is not None and options.store_name is None:
+            self._records.place.graph.namer.store(_AGGREGATE)
+        return self._aggregated(_AGGREGATE, name, options, LongSerde(), COUNT_OF_SESSION, late_records_to)
+
+    @calls(reducer="aggregate, new -> value")
+    def reduce(
+        self,
+        reducer: Reducer[V],
+        *,
+        materialized: Materialized[K, V] | str | None = None,
+        name: str | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
+    ) -> KTable[Windowed[K], V]:
+        """Combines the values of each key and session by ``reducer(aggregate, new)``; the first value starts it.
+
+        Sessions that merge are combined in the same way, in order of time.
+        """
+        value_serde, options = self._records.options.value_serde, options_of(materialized)
+        return self._aggregated(_REDUCE, name, options, value_serde, reducing_sessions(reducer), late_records_to)
+
+    @calls(initializer="", aggregator="key, value, aggregate -> value", session_merger="key, aggregate, other")
+    def aggregate(
+        self,
+        initializer: Initializer[VR],
+        aggregator: Aggregator[K, V, VR],
+        session_merger: Callable[[K, VR, VR], VR],
+        *,
+        materialized: Materialized[K, VR] | str | None = None,
+        name: str | None = None,
+        late_records_to: LateRecordsTo[KStream[K, V]] | None = None,
+    ) -> KTable[Windowed[K], VR]:
+        """Aggregates each key and session from ``initializer()`` by ``aggregator(key, value, aggregate)``.
+
+        Before, ``session_merger(key, aggregate, other)`` adds the sessions that merge, one by one in order of time, to
+        what ``initializer()`` gave. ``None`` deletes.
+        """
+        aggregation = SessionAggregation(initializer, aggregator, session_merger)
+        values, options = aggregate_serde(initializer, aggregator, session_merger), options_of(materialized)
+        return self._aggregated(_AGGREGATE, name, options, values, aggregation, late_records_to)
+
+    def _aggregated(
+        self,
+        prefix: str,
+        name: str | None,
+        options: Materialized[K, VR],
+        value_serde: SerdeOrDefault,
+        aggregation: SessionAggregation[K, V, VA],
+        late_records_to: LateRecordsTo[KStream[K, V]] | None,
+    ) -> KTable[Windowed[K], VR]:
+        records, windows, strategy = self._records, self._windows, self._emit_strategy
+        graph, key_serde = records.place.graph, records.options.key_serde
+        store = session_table_store(graph, options, prefix, key_serde, value_serde, windows, strategy)
+        node = graph.namer.named(name, prefix)
+        late_child = late_child_of(node, late_records_to)
+        idle = IdleWindows.after(self._idle_ms)
+
+        def operator(kept: str, old: bool) -> OperatorSupplier:
+            return SessionAggregate(kept, windows, aggregation, old, strategy, late_child, idle.idle_ms)
+
+        table = records.aggregated(
+            node,
+            store,
+            AggregatedTable(store, operator),
+            None if store.key_serde is None else over_default(store.key_serde, SessionWindowedSerde),
+            grace_ms=windows.grace_period_ms + windows.inactivity_gap_ms,
             late_records_to=late_records_to,
         )
         table.place.node.close_when_idle = idle.close_after

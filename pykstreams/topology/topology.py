@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import cast
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.counted_nouns import with_noun
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import topic_name
 from pykstreams.core.processor import Processor
 from pykstreams.core.processor_wrapper import ProcessorWrapper
+from pykstreams.core.shown_values import with_noun
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
 from pykstreams.core.user_code.functions import check_supplier, describe_function, stores_of
 from pykstreams.serdes.by_type import SerdeOrType, given_serde
@@ -302,7 +302,7 @@ class Topology:
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
-        """Things that are said twice and not alike: what a function is annotated to take, and what it is called with."""
+        """Things that are said twice and not alike: what a function is annotated to take, and is called with."""
         return tuple(self._definition.contradictions)
 
     def note_generated_names(self, generated: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pykstreams import StreamsBuilder
-from pykstreams.dsl.inference import value_serde
+from pykstreams.dsl.annotations.inference import value_serde
 from pykstreams.serdes.by_type import TYPES, TypeSerdes
 from pykstreams.testing import TopologyTestDriver
 from tests.docs.pages import Page

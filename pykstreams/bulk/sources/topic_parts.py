@@ -18,9 +18,9 @@ from pykstreams.bulk.sources.header_columns import HEADERS, structs_of
 from pykstreams.bulk.sources.sources import KafkaTopic
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.counted_nouns import with_noun
 from pykstreams.core.errors import ConfigError, MissingSourceTopicError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.shown_values import with_noun
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.consumers.snapshot import read_partition
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier

@@ -24,8 +24,8 @@ from pykstreams.cli.options import (
     settings_options,
     state_dir_option,
 )
-from pykstreams.core.counted_nouns import with_noun
 from pykstreams.core.errors import ConfigError
+from pykstreams.core.shown_values import with_noun
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig

@@ -24,8 +24,8 @@ from pykstreams.cli.options import (
 )
 from pykstreams.cli.workers.serving import Serving
 from pykstreams.cli.workers.worker_process import stop_with_supervisor
-from pykstreams.core.counted_nouns import with_noun
 from pykstreams.core.errors import ConfigError
+from pykstreams.core.shown_values import with_noun
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig

@@ -16,10 +16,11 @@ from typing import Any, Final, Generic, TypeAlias
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import VR, Aggregator, Initializer, K
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
-from pykstreams.dsl.argument_types import RecordSerdes, aggregate_types, note_contradiction
-from pykstreams.dsl.inference import aggregate_serde, merged, passed_on
+from pykstreams.dsl.annotations.argument_types import aggregate_types, note_contradiction
+from pykstreams.dsl.annotations.inference import aggregate_serde, merged, passed_on
 from pykstreams.dsl.key_types import Side, note_unlike_keys, refuse_unlike_keys, stand_in
 from pykstreams.dsl.place import Place, common_placement
+from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.stores.materialization import TableStore
 from pykstreams.dsl.stores.session_materialization import SessionTableStore
 from pykstreams.dsl.stores.table_logic import AggregatedTable

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, add_late_child, late_child_of
-from pykstreams.dsl.argument_types import RecordSerdes
 from pykstreams.dsl.options import Grouped
 from pykstreams.dsl.place import Place
+from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.stores.materialization import DslStore
 from pykstreams.dsl.stores.table_logic import TableLogic

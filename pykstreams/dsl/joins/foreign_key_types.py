@@ -14,8 +14,8 @@ from typing import Final, cast
 from uuid import UUID
 
 from pykstreams.core.errors import TopologyError, WrongTypeError
-from pykstreams.dsl.argument_types import exclude
-from pykstreams.dsl.inference import element_types, result_types, shown_function
+from pykstreams.dsl.annotations.argument_types import exclude
+from pykstreams.dsl.annotations.inference import element_types, result_types, shown_function
 from pykstreams.dsl.place import Place
 from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.by_type import TYPES, type_name

@@ -7,7 +7,7 @@ from operator import methodcaller
 from typing import TypeVar
 
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
-from pykstreams.dsl.inference import value_serde
+from pykstreams.dsl.annotations.inference import value_serde
 from pykstreams.dsl.joins.foreign_key_types import check_foreign_keys
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import (

@@ -12,8 +12,8 @@ from operator import itemgetter, methodcaller
 from typing import Generic, TypeVar
 
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
-from pykstreams.dsl.inference import key_serde as returned_key_serde
-from pykstreams.dsl.inference import value_serde as returned_value_serde
+from pykstreams.dsl.annotations.inference import key_serde as returned_key_serde
+from pykstreams.dsl.annotations.inference import value_serde as returned_value_serde
 from pykstreams.dsl.joins.optional_sides import over_missing_keys, over_missing_rows
 from pykstreams.dsl.joins.outer_foreign_key_join import optional
 from pykstreams.dsl.joins.repartitioned_join import (

@@ -18,7 +18,7 @@ from typing import Generic, TypeVar, cast
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.types import KR, V1, V2, VR, K, ValueJoiner
-from pykstreams.dsl.inference import key_serde, value_serde
+from pykstreams.dsl.annotations.inference import key_serde, value_serde
 from pykstreams.dsl.joins.foreign_key_types import check_foreign_key
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.repartitioned_join import (

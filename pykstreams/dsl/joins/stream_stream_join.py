@@ -16,7 +16,7 @@ from pykstreams.core.errors import StreamsError
 from pykstreams.core.names import NodeNamer, valid_name
 from pykstreams.core.types import K, V, duration_ms, total_ms
 from pykstreams.core.windows import EmitStrategy, JoinWindows
-from pykstreams.dsl.inference import passed_on, value_serde
+from pykstreams.dsl.annotations.inference import passed_on, value_serde
 from pykstreams.dsl.key_types import keys_of, note_unlike_keys, refuse_unlike_keys
 from pykstreams.dsl.options import StreamJoined, expected
 from pykstreams.dsl.place import Place, common_placement

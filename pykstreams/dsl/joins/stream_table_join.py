@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KR, Duration, K, KeyValueMapper, V, duration_ms
-from pykstreams.dsl.inference import value_serde
+from pykstreams.dsl.annotations.inference import value_serde
 from pykstreams.dsl.key_types import Side, keys_of, note_unlike_keys, refuse_unlike_keys
 from pykstreams.dsl.options import Joined, expected
 from pykstreams.dsl.place import Place

@@ -8,7 +8,7 @@ from typing import Generic, Protocol
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KR, V1, V2, VR, ValueJoiner
-from pykstreams.dsl.inference import value_serde
+from pykstreams.dsl.annotations.inference import value_serde
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.table_placement import check_placed_alike
 from pykstreams.dsl.key_types import keys_of, note_unlike_keys, refuse_unlike_keys

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from pykstreams.core.counted_nouns import with_noun
 from pykstreams.core.errors import TopologyError
+from pykstreams.core.shown_values import with_noun
 from pykstreams.processors import ExpiringTable, TableSource
 from pykstreams.topology.plan import ProcessorNode, SubtopologyPlan
 

@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from pykstreams.core.counted_nouns import with_noun
 from pykstreams.core.errors import (
     ClusterError,
     MisconfiguredInternalTopicError,
@@ -24,6 +23,7 @@ from pykstreams.core.errors import (
     TopologyError,
 )
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.core.shown_values import with_noun
 from pykstreams.runtime.clients.admin import TopicSpec
 from pykstreams.runtime.clients.mock_cluster import PARTITIONS as EMBEDDED_PARTITIONS
 from pykstreams.runtime.topics.copartitioning import copartitioning_faults, enforce_copartitioning

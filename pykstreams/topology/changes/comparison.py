@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from pykstreams.core.counted_nouns import with_noun
+from pykstreams.core.shown_values import with_noun
 from pykstreams.topology.changes.change import RESET, Change, Verdict
 from pykstreams.topology.changes.new_stores import SUPPRESSION, is_like, keeps_nothing, missed_topics
 from pykstreams.topology.changes.serde_changes import (

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from pykstreams import Consumed, Grouped, KStream, Serdes, StreamsBuilder, StreamsConfig, TimeWindows
 from pykstreams.cli.app import cli
-from pykstreams.dsl.inference import shown_function
+from pykstreams.dsl.annotations.inference import shown_function
 from pykstreams.topology.checks.written_types import WrittenType, written_types
 from pykstreams.types import Int32
 

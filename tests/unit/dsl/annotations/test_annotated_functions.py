@@ -12,7 +12,7 @@ import pytest
 import typing_extensions
 
 from pykstreams import KeyValue, StreamsBuilder, StreamsConfig
-from pykstreams.dsl.inference import pair_serdes, pairs_serdes, shown_function, value_serde, values_serde
+from pykstreams.dsl.annotations.inference import pair_serdes, pairs_serdes, shown_function, value_serde, values_serde
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
 from pykstreams.topology.checks.missing_serdes import missing_serdes
 

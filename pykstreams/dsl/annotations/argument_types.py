@@ -12,9 +12,10 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from numbers import Number
-from typing import Final, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Final, NamedTuple, TypeAlias, cast
 
-from pykstreams.dsl.inference import parameters_of, returned_type, shown_function
+from pykstreams.dsl.annotations.inference import parameters_of, returned_type, shown_function
+from pykstreams.dsl.record_serdes import HasRecordSerdes, RecordSerdes
 from pykstreams.serdes.by_type import ANYTHING, TYPES, type_name
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.serdes.json.union_members import members_of, unwrapped
@@ -23,24 +24,6 @@ from pykstreams.topology.graph import Graph
 
 _ALIKE: Final = ((Number,), (bytes, bytearray, memoryview))
 """Classes whose values take each other's place, as type checkers let them."""
-
-
-class RecordSerdes(NamedTuple):
-    """The serdes of the records that the functions of a step get, where they are known."""
-
-    graph: Graph
-    key_serde: SerdeOrDefault
-    value_serde: SerdeOrDefault
-    name: str = ""
-    """The processor that they come from."""
-
-
-@runtime_checkable
-class HasRecordSerdes(Protocol):
-    """A stream, a table or what becomes one, whose methods are given functions."""
-
-    @property
-    def _record_serdes(self) -> RecordSerdes: ...
 
 
 class KnownType(NamedTuple):

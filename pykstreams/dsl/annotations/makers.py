@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import cast
 
-from pykstreams.dsl.argument_types import RecordSerdes
-from pykstreams.dsl.inference import (
+from pykstreams.dsl.annotations.inference import (
     key_serde,
     pair_serdes,
     pairs_serdes,
@@ -14,6 +13,7 @@ from pykstreams.dsl.inference import (
     value_serde,
     values_serde,
 )
+from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.serdes.by_type import TYPES
 from pykstreams.serdes.defaults import SerdeOrDefault
 
