@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from pykstreams.bulk.application import StorePlace
 from pykstreams.bulk.targets.target import RowError
+from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
@@ -197,6 +198,7 @@ class _Processing:
         self._config = config
         self.application_id: str = config.application_id
         self.task_id = task_id
+        self.current_system_time_ms = SystemClock().now_ms
 
     @property
     def key_serde(self) -> object:
