@@ -42,7 +42,11 @@ def test_nightly_tests_run_only_where_the_expression_of_markers_names_them(
     command = [sys.executable, "-m", "pytest", "-p", "tests.nightly", "--collect-only", "-q", *options]
 
     done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        command,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""},
     )
 
     assert selected == re.findall(r"::(\w+)", done.stdout), done.stdout + done.stderr
