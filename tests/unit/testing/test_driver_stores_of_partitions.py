@@ -46,7 +46,8 @@ def parted(topology_test_driver: MakeDriver) -> TopologyTestDriver:
 
 def start_of(rows: Any) -> int:
     with rows:
-        return next(iter(rows)).key.window.start  # type: ignore[no-any-return]
+        start: int = next(iter(rows)).key.window.start
+    return start
 
 
 def test_key_value_store_has_the_keys_of_all_partitions(driver: TopologyTestDriver) -> None:

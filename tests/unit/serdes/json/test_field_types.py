@@ -45,7 +45,11 @@ class Struct(msgspec.Struct):
 
 @dataclass
 class NoType:
-    price: msgspec.Missing  # type: ignore[name-defined]
+    price: object
+
+
+NoType.__annotations__["price"] = "msgspec.Missing"
+NoType.__dataclass_fields__["price"].type = "msgspec.Missing"
 
 
 CURE = (
