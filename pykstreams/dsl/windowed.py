@@ -25,16 +25,18 @@ from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.stores.materialization import options_of
-from pykstreams.dsl.stores.session_materialization import session_table_store
+from pykstreams.dsl.stores.session_materialization import SessionTableStore, session_table_store
 from pykstreams.dsl.stores.table_logic import AggregatedTable
-from pykstreams.dsl.stores.window_materialization import window_table_store
+from pykstreams.dsl.stores.window_materialization import WindowTableStore, window_table_store
 from pykstreams.dsl.user_calls import calls
 from pykstreams.processors import (
     COUNT,
     COUNT_OF_SESSION,
     Aggregation,
+    AnyTableView,
     SessionAggregate,
     SessionAggregation,
+    StoredView,
     WindowedView,
     reducing,
     reducing_sessions,
@@ -86,8 +88,7 @@ class TimeWindowedKStream(Generic[K, V]):
         to close by the wall clock once the task has had no input for so long (docs/guides/idle-input.md; beyond Kafka
         Streams).
         """
-        if not isinstance(strategy, EmitStrategy):
-            raise TypeError(f"emit strategy is {strategy!r}; expected a member of EmitStrategy")
+        _check_strategy(strategy)
         if strategy is EmitStrategy.ON_WINDOW_CLOSE and isinstance(self._windows, UnlimitedWindows):
             raise ValueError("unlimited windows never close; use EmitStrategy.ON_WINDOW_UPDATE or other windows")
         self._idle_ms = idle_ms_on_close(idle, on_close=strategy is EmitStrategy.ON_WINDOW_CLOSE)
@@ -151,23 +152,21 @@ class TimeWindowedKStream(Generic[K, V]):
         records, windows, strategy = self._records, self._windows, self._emit_strategy
         graph, key_serde = records.place.graph, records.options.key_serde
         store = window_table_store(graph, options, prefix, key_serde, value_serde, windows, strategy)
-        node = graph.namer.named(name, prefix)
-        late_child = late_child_of(node, late_records_to)
-        idle = IdleWindows.after(self._idle_ms)
 
-        def operator(kept: str, old: bool) -> OperatorSupplier:
-            return window_operator(windows, kept, aggregation, old, strategy, late_child, idle.idle_ms)
+        def operator(kept: str, old: bool, late_child: str | None, idle_ms: int | None) -> OperatorSupplier:
+            return window_operator(windows, kept, aggregation, old, strategy, late_child, idle_ms)
 
-        table = records.aggregated(
-            node,
+        return _windowed_table(
+            records,
+            graph.namer.named(name, prefix),
             store,
-            AggregatedTable(store, operator, WindowedView),
+            operator,
             windowed_key_serde(store),
+            WindowedView,
             grace_ms=windows.grace_period_ms,
+            idle_ms=self._idle_ms,
             late_records_to=late_records_to,
         )
-        table.place.node.close_when_idle = idle.close_after
-        return KTable(table)
 
 
 class SessionWindowedKStream(Generic[K, V]):
@@ -198,8 +197,7 @@ class SessionWindowedKStream(Generic[K, V]):
         With ``idle`` sessions go on to close by the wall clock once the task has had no input for so long
         (docs/guides/idle-input.md; beyond Kafka Streams).
         """
-        if not isinstance(strategy, EmitStrategy):
-            raise TypeError(f"emit strategy is {strategy!r}; expected a member of EmitStrategy")
+        _check_strategy(strategy)
         self._idle_ms = idle_ms_on_close(idle, on_close=strategy is EmitStrategy.ON_WINDOW_CLOSE)
         self._emit_strategy = strategy
         return self
@@ -266,20 +264,47 @@ class SessionWindowedKStream(Generic[K, V]):
         records, windows, strategy = self._records, self._windows, self._emit_strategy
         graph, key_serde = records.place.graph, records.options.key_serde
         store = session_table_store(graph, options, prefix, key_serde, value_serde, windows, strategy)
-        node = graph.namer.named(name, prefix)
-        late_child = late_child_of(node, late_records_to)
-        idle = IdleWindows.after(self._idle_ms)
 
-        def operator(kept: str, old: bool) -> OperatorSupplier:
-            return SessionAggregate(kept, windows, aggregation, old, strategy, late_child, idle.idle_ms)
+        def operator(kept: str, old: bool, late_child: str | None, idle_ms: int | None) -> OperatorSupplier:
+            return SessionAggregate(kept, windows, aggregation, old, strategy, late_child, idle_ms)
 
-        table = records.aggregated(
-            node,
+        return _windowed_table(
+            records,
+            graph.namer.named(name, prefix),
             store,
-            AggregatedTable(store, operator),
+            operator,
             None if store.key_serde is None else over_default(store.key_serde, SessionWindowedSerde),
+            StoredView,
             grace_ms=windows.grace_period_ms + windows.inactivity_gap_ms,
+            idle_ms=self._idle_ms,
             late_records_to=late_records_to,
         )
-        table.place.node.close_when_idle = idle.close_after
-        return KTable(table)
+
+
+def _check_strategy(strategy: object) -> None:
+    if not isinstance(strategy, EmitStrategy):
+        raise TypeError(f"emit strategy is {strategy!r}; expected a member of EmitStrategy")
+
+
+def _windowed_table(
+    records: GroupedRecords[K, V, KStream[K, V]],
+    node: str,
+    store: WindowTableStore | SessionTableStore,
+    operator: Callable[[str, bool, str | None, int | None], OperatorSupplier],
+    key_serde: SerdeOrDefault,
+    view: Callable[[str], AnyTableView],
+    *,
+    grace_ms: int,
+    idle_ms: int | None,
+    late_records_to: LateRecordsTo[KStream[K, V]] | None,
+) -> KTable[Windowed[K], VR]:
+    """Adds an aggregation in windows of any kind over that store.
+
+    :param operator: returns the operator for a store, whether it sends old values, the child for late records, and
+        after how many ms without input windows close.
+    """
+    late_child, idle = late_child_of(node, late_records_to), IdleWindows.after(idle_ms)
+    logic = AggregatedTable(store, lambda kept, old: operator(kept, old, late_child, idle.idle_ms), view)
+    table = records.aggregated(node, store, logic, key_serde, grace_ms=grace_ms, late_records_to=late_records_to)
+    table.place.node.close_when_idle = idle.close_after
+    return KTable(table)
