@@ -21,7 +21,7 @@ from pykstreams.serdes.json.field_types import dataclass_of, field_types, typed_
 from pykstreams.serdes.json.json_of_types import json_type
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.json.json_types import JsonType
-from pykstreams.serdes.json.lost_numbers import refuse_lost_numbers
+from pykstreams.serdes.json.lost_numbers import question_of_lost_numbers, refuse_lost_numbers
 from pykstreams.serdes.json.models import is_pydantic, is_struct
 from pykstreams.serdes.json.one_values import model_form
 from pykstreams.serdes.json.structured import Convert
@@ -44,6 +44,7 @@ class JsonKeySerde(CompiledSerde[T], Generic[T]):
     def __init__(self, type_: type[T]) -> None:
         self._type = type_
         self._form = _form(type_, {})
+        self._loses_numbers = question_of_lost_numbers(type_)
         self._read = JsonSerde(type_)
 
     def __repr__(self) -> str:
@@ -64,13 +65,14 @@ class JsonKeySerde(CompiledSerde[T], Generic[T]):
 
     def encoder(self, topic: str) -> EncoderOf[T]:
         check, form, dumps, option = self._read.encoder(topic), self._form, orjson.dumps, orjson.OPT_SORT_KEYS
+        loses_numbers = self._loses_numbers
 
         def encode(data: T | None, headers: Headers) -> bytes | None:
             if data is None:
                 return None
             try:
                 text = dumps(form(data), option=option)
-                if b"null" in text:
+                if loses_numbers is not None and text.partition(b"null")[1] and loses_numbers(data):
                     refuse_lost_numbers(data, text)
                 return text
             except Exception as error:  # a value of another type, or what a model's own serializers raise

@@ -62,20 +62,23 @@ def typed_rows(store: Any, builder: StoreBuilder[Any], context: StoreContext) ->
 
 def _read(raw: StateRow, codec: RowCodec, store: str, task_id: TaskId) -> StateRow:
     """Reads a row of bytes; ``SerdeError`` with store and partition, and for a value with its key and times."""
-    where = [f"in store {store!r}"]
-    where += [] if task_id.partition < 0 else [f"partition {task_id.partition}"]
     try:
         key = codec.decode_key(raw.key, ())
     except SerdeError as error:
-        raise _unread("a key", where, error) from error
+        raise _unread("a key", _place(store, task_id), error) from error
     try:
         return raw._replace(key=key, value=codec.decode_value(raw.value, raw.headers))
     except SerdeError as error:
+        where = _place(store, task_id)
         if raw.start is not None:
             where.append(f"from {raw.start} ms on" if raw.end is None else f"from {raw.start} to {raw.end} ms")
         told = _unread(f"the value of key {shown(key)}", where, error)
         told.row_key = key
         raise told from error
+
+
+def _place(store: str, task_id: TaskId) -> list[str]:
+    return [f"in store {store!r}", *([] if task_id.partition < 0 else [f"partition {task_id.partition}"])]
 
 
 def _unread(what: str, where: list[str], error: SerdeError) -> SerdeError:
