@@ -25,3 +25,16 @@ def cell_text(value: object) -> str:
     ('tea', '{"sold": true}')
     """
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def plain(data: bytes) -> str:
+    """The text that bytes are, or else the bytes in hexadecimal.
+
+    >>> plain(b"tea"), plain(b"\\x00\\x01")
+    ('tea', '0x0001')
+    """
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return f"0x{data.hex()}"
+    return text if all(char.isprintable() or char in "\n\t" for char in text) else f"0x{data.hex()}"

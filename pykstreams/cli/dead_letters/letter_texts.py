@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import click
 
-from pykstreams.cli.row_texts import time_text
+from pykstreams.cli.row_texts import plain, time_text
 
 if TYPE_CHECKING:
     from pykstreams.core.types import Headers
@@ -53,19 +53,6 @@ def shown_by(serde: str | None, topic: str, option: str) -> Shown:
         return Text(None if found is None else read_text(found))
 
     return shown
-
-
-def plain(data: bytes) -> str:
-    """The text that bytes are, or else the bytes in hexadecimal.
-
-    >>> plain(b"tea"), plain(b"\\x00\\x01")
-    ('tea', '0x0001')
-    """
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return f"0x{data.hex()}"
-    return text if all(char.isprintable() or char in "\n\t" for char in text) else f"0x{data.hex()}"
 
 
 def read_text(found: object) -> str:

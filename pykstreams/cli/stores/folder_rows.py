@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import orjson
 
-from pykstreams.cli.dead_letters.letter_texts import plain
-from pykstreams.cli.row_texts import cell_text, time_text
+from pykstreams.cli.row_texts import cell_text, plain, time_text
 from pykstreams.core.errors import ConfigError, SerdeError
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from pykstreams.cli.app import cli
-from pykstreams.cli.dead_letters.letter_texts import Text, as_data, as_text, plain, read_text, shown_by, time_or_unknown
+from pykstreams.cli.dead_letters.letter_texts import Text, as_data, as_text, read_text, shown_by, time_or_unknown
+from pykstreams.cli.row_texts import plain
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterError, MissingSinkTopicError
 from pykstreams.core.ids import TopicPartition
