@@ -1,4 +1,4 @@
-"""Side of records that are to meet by them, and have types that no value has both of.
+"""Keys of records that are to meet by them, and have types that no value has both of.
 
 Invariant: what is refused would be refused of every record, too, by a serde of this project that takes values of its
 own type only. Other types that exclude each other are noted in the graph, since a program may be right nevertheless:

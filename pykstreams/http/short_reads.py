@@ -61,7 +61,11 @@ class ShortReads:
         :param then: called after some that were answered in the worker's thread.
         """
         by_partition: dict[int | None, list[ShortRead]] = {}
-        partition_of = self._placer(store)
+        try:
+            partition_of = self._placer(store)
+        except Exception as error:
+            _give_up(reads, error)
+            return
         for one in reads:
             try:
                 partition = partition_of(one.question.key)

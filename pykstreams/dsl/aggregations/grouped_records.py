@@ -37,7 +37,7 @@ class GroupedRecords(Generic[K, V, S]):
 
     @property
     def record_serdes(self) -> RecordSerdes:
-        """The records that aggregators are handed: as they come, or as they are read behind a repartition topic."""
+        """Those of the records that aggregators get: as they come, or as they are read behind a repartition topic."""
         given = self.options if self.place.is_scattered else self.place
         return RecordSerdes(self.place.graph, given.key_serde, given.value_serde, self.place.name)
 

@@ -574,6 +574,23 @@ def test_a_row_that_cannot_be_read_costs_the_questions_with_it_nothing(
     assert tea.answer is None if tea.left else (tea.answer is not None and tea.answer.status == 500)
 
 
+def test_questions_whose_partitions_cannot_be_found_are_answered_with_a_problem(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    application = make(table())
+    client = client_of(application)
+
+    def fail(*arguments: object) -> None:
+        raise TypeError("no partitioner")
+
+    monkeypatch.setattr(application.queries, "placer", fail)
+    asked = [(HttpRequest(path, path, "", ""), Reply()) for path in ("/stores/prices/keys/a", "/stores/prices/keys/b")]
+
+    client.app.answers.begin(asked, send_nothing)
+
+    assert [reply.answer is not None and reply.answer.status for _, reply in asked] == [500, 500]
+
+
 def test_a_bound_that_is_not_reached_is_a_problem_that_passes(prices: Client) -> None:
     number = partition_for_key(b"tea", 3)
     bound = quote(f'{{"in":{{"{number}":99}}}}')
