@@ -12,7 +12,7 @@ import logging
 import types
 import typing
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Final
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.user_code.functions import describe_function
@@ -61,9 +61,8 @@ def missing_result(function: Callable[..., object], context: OperatorContext) ->
 
 def _inner(function: Callable[..., object]) -> Callable[..., object]:
     """The function that a ``partial``, or another function, calls."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    return cast("Callable[..., object]", inspect.unwrap(function))
+    inner = inspect.unwrap(function.func if isinstance(function, functools.partial) else function)
+    return inner if inner is function else _inner(inner)
 
 
 def _promised(function: Callable[..., object]) -> str | None:

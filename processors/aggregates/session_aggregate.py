@@ -9,6 +9,7 @@ session as timestamp, and no headers (``KStreamSessionWindowAggregate``, 4.3.1).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
@@ -49,14 +50,14 @@ COUNT_OF_SESSION: SessionAggregation[object, object, int] = SessionAggregation(
 def reducing_sessions(reducer: Reducer[V]) -> SessionAggregation[object, V, V | None]:
     """Returns the aggregation by ``reducer(aggregate, value)``, which also merges; the first value starts it."""
 
+    @functools.wraps(reducer)  # messages speak of it
+    def reduced(key: object, value: V, aggregate: V | None) -> V | None:
+        return value if aggregate is None else reducer(aggregate, value)
+
     def merge(key: object, aggregate: V | None, other: V) -> V | None:  # the other session is kept, and so has a value
         return other if aggregate is None else reducer(aggregate, other)
 
-    return SessionAggregation(
-        lambda: None,
-        lambda key, value, aggregate: value if aggregate is None else reducer(aggregate, value),
-        cast("Callable[[object, V | None, V | None], V | None]", merge),
-    )
+    return SessionAggregation(lambda: None, reduced, cast("Callable[[object, V | None, V | None], V | None]", merge))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ The windows of a record are computed with plain numbers; a ``Windowed`` key is m
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias, TypeVar, cast
@@ -51,9 +52,12 @@ COUNT: Aggregation[object, object, int] = Aggregation(lambda: 0, lambda key, val
 
 def reducing(reducer: Reducer[V]) -> Aggregation[object, V, V | None]:
     """Returns the aggregation by ``reducer(aggregate, value)``, which the first value starts."""
-    return Aggregation(
-        lambda: None, lambda key, value, aggregate: value if aggregate is None else reducer(aggregate, value)
-    )
+
+    @functools.wraps(reducer)  # messages speak of it
+    def reduced(key: object, value: V, aggregate: V | None) -> V | None:
+        return value if aggregate is None else reducer(aggregate, value)
+
+    return Aggregation(lambda: None, reduced)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Keys of records that are to meet by them, and have types that no value has both of.
 
 Invariant: what is refused would be refused of every record, too, by a serde of this project that takes values of its
-own type only. Other types that exclude each other are noted in the graph, since a program may be right nevertheless:
-JSON of two classes may be the same.
+own type only. What else keeps them apart is noted in the graph, since a program may be right nevertheless: JSON of two
+classes may be the same, and topics of one partition have equal keys of 4 and of 8 bytes together.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def refuse_unlike_keys(step: str, written: Iterable[tuple[Side, Side, SerdeOrDef
 
 
 def note_unlike_keys(graph: Graph, step: str, one: Side, other: Side, cure: str) -> None:
-    """Notes in the graph that no key of the one is a key of the other."""
-    if _are_apart(one.serde, other.serde):
+    """Notes in the graph that no key of the one is a key of the other, or that equal keys have other bytes."""
+    if _are_apart(one.serde, other.serde) or _have_other_bytes(one.serde, other.serde):
         graph.contradictions.append(_never_meeting(step, one, other, other.serde, cure))
 
 
@@ -77,7 +77,16 @@ def _are_apart(one: SerdeOrDefault, other: SerdeOrDefault) -> bool:
     return exclude(TYPES.type_of(one), TYPES.type_of(other))
 
 
+def _have_other_bytes(one: SerdeOrDefault, other: SerdeOrDefault) -> bool:
+    """Whether equal keys are written by both as other bytes, which belong to other partitions."""
+    return type(one) in SIMPLE_SERDES and type(other) in SIMPLE_SERDES and type(one) is not type(other)
+
+
 def _never_meeting(step: str, one: Side, other: Side, serde: SerdeOrDefault, cure: str) -> Contradiction:
-    apart = _are_apart(one.serde, other.serde)
-    why = "no key is of both types" if apart else f"the keys of the first are written as {TYPES.name_of(serde)}"
+    if _are_apart(one.serde, other.serde):
+        why = "no key is of both types"
+    elif _have_other_bytes(one.serde, other.serde):
+        why = "equal keys have other bytes on each side, so that they lie in different partitions"
+    else:
+        why = f"the keys of the first are written as {TYPES.name_of(serde)}"
     return Contradiction(f"{step} of {one} with {other}", f"records meet by their keys, and {why}", cure)

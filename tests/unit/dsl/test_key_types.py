@@ -15,6 +15,7 @@ from pykstreams import JoinWindows, KStream, KTable, Materialized, Serdes, Strea
 from pykstreams.errors import ConfigError, TopologyError
 from pykstreams.serdes import JsonSerde, Serde
 from pykstreams.testing import TopologyTestDriver
+from pykstreams.types import Float32, Int32
 
 Join = Callable[[StreamsBuilder, Any, Any], object]
 
@@ -115,7 +116,8 @@ def test_keys_of_other_classes_are_warned_of(join: Join, one: Any, other: Any) -
     ("one", "other"),
     [
         (str, str),
-        (int, float),
+        (int, int),
+        (Int32, Serdes.integer()),
         (str, str | int),
         (str, JsonSerde()),
         (str, Serdes.from_functions(lambda value: str(value).encode(), lambda raw: raw.decode())),
@@ -127,6 +129,18 @@ def test_keys_that_may_meet_are_joined(join: Join, one: Any, other: Any) -> None
     join(builder, one, other)
 
     assert builder.build().contradictions == ()
+
+
+@pytest.mark.parametrize("join", JOINS)
+@pytest.mark.parametrize(("one", "other"), [(int, Int32), (Serdes.integer(), int), (int, float), (float, Float32)])
+def test_equal_keys_of_other_bytes_are_warned_of(join: Join, one: Any, other: Any) -> None:
+    """They meet where topics have one partition only, so that a program may be right."""
+    builder = StreamsBuilder()
+    join(builder, one, other)
+
+    (text,) = map(str, builder.build().contradictions)
+    assert "equal keys have other bytes on each side, so that they lie in different partitions" in text
+    assert "correct the type of either" in text
 
 
 def test_keys_without_a_known_type_are_joined() -> None:

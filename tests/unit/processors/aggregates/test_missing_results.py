@@ -162,6 +162,10 @@ def grouped(builder: StreamsBuilder) -> Any:
         (lambda b: windowed(b, TimeWindows(10)).aggregate(zero, add), "add"),
         (lambda b: windowed(b, SlidingWindows(10)).aggregate(zero, add), "add"),
         (lambda b: windowed(b, SessionWindows(10)).aggregate(zero, add, lambda key, one, other: one + other), "add"),
+        (lambda b: windowed(b, TimeWindows(10)).reduce(larger), "larger"),
+        (lambda b: windowed(b, TimeWindows(10)).reduce(functools.partial(larger)), "larger"),
+        (lambda b: windowed(b, SlidingWindows(10)).reduce(larger), "larger"),
+        (lambda b: windowed(b, SessionWindows(10)).reduce(larger), "larger"),
     ],
 )
 def test_each_aggregation_warns_of_it(
