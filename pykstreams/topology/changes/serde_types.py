@@ -59,9 +59,12 @@ def _shown(given: object, side: str, config: StreamsConfig, *, with_types: bool)
 
 
 def _resolved(given: object, side: str, config: StreamsConfig) -> object:
-    if given is None or isinstance(given, OverDefault):
-        return config[f"default.{default_part(given, side)}.serde"]
-    return given
+    if given is not None and not isinstance(given, OverDefault):
+        return given
+    part = default_part(given, side)
+    if config[f"default.{part}.serde"] is None:
+        return None
+    return config.default_key_serde if part == "key" else config.default_value_serde
 
 
 def _name(serde: object, depth: int, *, with_types: bool) -> str:

@@ -30,6 +30,7 @@ from pykstreams import (
     TimeWindows,
 )
 from pykstreams.core.errors import TopologyError
+from pykstreams.serdes.primitives import StringSerde
 from pykstreams.topology.changes.change import Change, Verdict
 from pykstreams.topology.changes.comparison import compare, verdict_of
 from pykstreams.topology.changes.shape import TopologyShape, shape_from, shape_of
@@ -553,3 +554,18 @@ def test_function_whose_result_no_annotation_tells_leaves_the_default_serdes_as_
 
     assert store.key_serde == "StringSerde"
     assert repartitioned.key_serde == "StringSerde"
+
+
+@pytest.mark.parametrize("given", [StringSerde, "pykstreams.serdes.primitives:StringSerde"])
+def test_default_serde_is_known_by_what_it_is_however_it_is_set(given: object) -> None:
+    assert shape(regrouped, **{"default.key.serde": given}) == shape(regrouped)
+
+
+def test_other_default_serde_that_is_set_as_text_is_found() -> None:
+    text, number = (f"pykstreams.serdes.primitives:{name}Serde" for name in ("String", "Long"))
+    changes = compare(
+        shape(regrouped, **{"default.value.serde": text}), shape(regrouped, **{"default.value.serde": number})
+    )
+
+    assert verdict_of(changes) is RESET
+    assert any("StringSerde" in change.what and "LongSerde" in change.what for change in changes)
