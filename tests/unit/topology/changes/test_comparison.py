@@ -557,12 +557,12 @@ def test_function_whose_result_no_annotation_tells_leaves_the_default_serdes_as_
 
 
 @pytest.mark.parametrize("given", [StringSerde, "pykstreams.serdes.primitives:StringSerde"])
-def test_default_serde_is_known_by_what_it_is_however_it_is_set(given: object) -> None:
+def test_default_serde_is_known_by_what_it_is_however_it_is_set(given: Any) -> None:
     assert shape(regrouped, **{"default.key.serde": given}) == shape(regrouped)
 
 
 def test_other_default_serde_that_is_set_as_text_is_found() -> None:
-    text, number = (f"pykstreams.serdes.primitives:{name}Serde" for name in ("String", "Long"))
+    text, number = "pykstreams.serdes.primitives:StringSerde", "pykstreams.serdes.primitives:LongSerde"
     changes = compare(
         shape(regrouped, **{"default.value.serde": text}), shape(regrouped, **{"default.value.serde": number})
     )
