@@ -46,5 +46,5 @@ def json_part(value: object) -> object:
     if is_struct(type(value)):
         import msgspec
 
-        return msgspec.to_builtins(value)
+        return msgspec.to_builtins(value, str_keys=True)
     raise TypeError(f"Type is not JSON serializable: {type(value).__qualname__}")

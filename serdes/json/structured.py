@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from enum import Enum
-from typing import Any, NoReturn, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, cast
 from uuid import UUID
 
 import orjson
@@ -34,6 +34,9 @@ from pykstreams.serdes.json.union_members import (
     unwrapped,
     written_kinds,
 )
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 Convert: TypeAlias = Callable[[Any], Any]
 """A function from values to plain ones, or back; which type it takes is known only when it is made."""
@@ -104,12 +107,19 @@ def plain_reader(type_: object, *, of_json: bool = False, refused: Collection[ob
     [1, None]
     """
     if is_pydantic(type_):
-        return type_.model_validate
+        return _parsing_reader(type_) if bytes in refused else type_.model_validate
     if is_struct(type_):
         import msgspec
 
-        return lambda plain: msgspec.convert(plain, type_)
+        return lambda plain: msgspec.convert(plain, type_, str_keys=of_json)
     return _Readers(type_, of_json=of_json, refused=refused).of(type_)
+
+
+def _parsing_reader(type_: type[BaseModel]) -> Convert:
+    """The reader of a pydantic model as of JSON text: a strict one takes a time from text, but not from a ``str``."""
+    from pydantic_core import to_json
+
+    return lambda plain: type_.model_validate_json(to_json(plain))
 
 
 def _without_enums(value: object) -> object:
@@ -151,7 +161,7 @@ class _Readers:
             reader = self._object_reader(type_, known)
             return _exact_reader(type_, reader, known) if exact else reader
         if is_pydantic(type_) or is_struct(type_):
-            return _model_reader(type_)
+            return _model_reader(type_, plain_reader(type_, of_json=self._of_json, refused=self._refused))
         origin, arguments = typing.get_origin(type_), typing.get_args(type_)
         if origin in (typing.Union, types.UnionType):
             return self._union_reader(type_, exact=exact)
@@ -209,7 +219,7 @@ class _Readers:
 
     def _object_reader(self, type_: object, known: JsonObject) -> Convert:
         if is_pydantic(type_) or is_struct(type_):
-            return _model_reader(type_)
+            return _model_reader(type_, plain_reader(type_, of_json=self._of_json, refused=self._refused))
         if type_ in self._made:
             return lambda plain: self._made[type_](plain)
         self._made[type_] = _not_yet
@@ -519,9 +529,9 @@ def _dict_reader(entry: Convert) -> Convert:
     return read
 
 
-def _model_reader(type_: object) -> Convert:
+def _model_reader(type_: object, make: Convert) -> Convert:
     """The reader of a pydantic model or a msgspec struct inside of other values."""
-    make, failures = plain_reader(type_), _failures_of(type_)
+    failures = _failures_of(type_)
 
     def read(plain: object) -> object:
         try:

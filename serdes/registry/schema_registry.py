@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import weakref
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
 from pykstreams.core.errors import ConfigError
@@ -83,7 +83,7 @@ class SchemaRegistryAvroSerde(CompiledSerde[T], Generic[T]):
     ) -> None:
         avro = _module("avro", "SchemaRegistryAvroSerde", "confluent-kafka[schemaregistry]")
         client = registry_client(registry)
-        take_apart, make = _conversions(type_, plain_writer)
+        take_apart, make = _conversions(type_, plain_writer, plain_reader)
         self._framing = _Framing(
             "SchemaRegistryAvroSerde",
             is_key,
@@ -149,7 +149,7 @@ class SchemaRegistryJsonSerde(CompiledSerde[T], Generic[T]):
     ) -> None:
         json_schema = _module("json_schema", "SchemaRegistryJsonSerde", "confluent-kafka[json]")
         client = registry_client(registry)
-        take_apart, make = _conversions(type_, json_writer)
+        take_apart, make = _conversions(type_, json_writer, partial(plain_reader, of_json=True, refused=(bytes,)))
         text = _text(schema)
         self._framing = _Framing(
             "SchemaRegistryJsonSerde",
@@ -346,9 +346,11 @@ def _text(schema: object) -> object:
     return json.dumps(schema) if isinstance(schema, Mapping | list) else schema
 
 
-def _conversions(type_: object, writer: Callable[[object], Convert]) -> tuple[Any, Any]:
+def _conversions(
+    type_: object, writer: Callable[[object], Convert], reader: Callable[[object], Convert]
+) -> tuple[Any, Any]:
     """Returns the conversions in the form of ``confluent_kafka``, which also hands them the context."""
     if type_ is None:
         return None, None
-    take_apart, make = writer(type_), plain_reader(type_)
+    take_apart, make = writer(type_), reader(type_)
     return (lambda value, context: take_apart(value)), (lambda plain, context: make(plain))

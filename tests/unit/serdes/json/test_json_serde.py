@@ -90,9 +90,18 @@ class Perhaps(pydantic.RootModel[int | None]):
     pass
 
 
+class StrictModel(pydantic.BaseModel, strict=True):
+    at: datetime
+    shares: tuple[Decimal, ...] = ()
+
+
 class Struct(msgspec.Struct):
     id: int
     name: str = ""
+
+
+class Shelf(msgspec.Struct):
+    books: dict[int, str]
 
 
 class LargeModel(pydantic.BaseModel):
@@ -222,6 +231,26 @@ def test_msgspec_structs_come_back() -> None:
     assert serde.deserialize("t", serde.serialize("t", Struct(1, "Ann"))) == Struct(1, "Ann")
     with pytest.raises(SerdeError, match="ValidationError: Expected `int`, got `str`"):
         serde.deserialize("t", b'{"id":"x"}')
+
+
+STRICT, SHELF = StrictModel(at=datetime(2026, 5, 1), shares=(Decimal("0.5"),)), Shelf({7: "Emma"})
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (StrictModel, STRICT),
+        (list[StrictModel], [STRICT]),
+        (StrictModel | int, STRICT),
+        (Shelf, SHELF),
+        (list[Shelf], [SHELF]),
+        (Shelf | int, SHELF),
+    ],
+)
+def test_models_and_structs_inside_of_others_are_read_as_by_themselves(type_: Any, value: object) -> None:
+    serde: JsonSerde[Any] = JsonSerde(type_)
+
+    assert serde.deserialize("t", serde.serialize("t", value)) == value
 
 
 def test_combinations_of_types_are_made() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import uuid
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
+import msgspec
+import pydantic
 import pytest
 
 from pykstreams.core.errors import ConfigError, SerdeError
@@ -37,6 +41,31 @@ class Order:
 class Tagged:
     id: int
     tag: uuid.UUID
+
+
+class StrictOrder(pydantic.BaseModel, strict=True):
+    id: int
+    at: datetime
+
+
+class Shelf(msgspec.Struct):
+    id: int
+    books: dict[int, str]
+
+
+@dataclass
+class Raw:
+    data: bytes
+
+
+@dataclass
+class Dated:
+    at: date | str
+
+
+@dataclass
+class Hidden:
+    _id: int
 
 
 def test_avro_has_a_magic_byte_and_the_id_of_the_schema_in_front() -> None:
@@ -113,6 +142,26 @@ def test_json_values_can_have_a_type() -> None:
     value = Tagged(5, uuid.UUID(int=1))
 
     assert serde.deserialize("orders", serde.serialize("orders", value)) == value
+
+
+@pytest.mark.parametrize("value", [StrictOrder(id=5, at=datetime(2026, 5, 1)), Shelf(5, {7: "Emma"})])
+def test_models_and_structs_come_back_from_registered_json(value: Any) -> None:
+    serde: Any = SchemaRegistryJsonSerde("mock://json-models", JSON, type_=type(value))
+
+    assert serde.deserialize("orders", serde.serialize("orders", value)) == value
+
+
+@pytest.mark.parametrize(
+    ("type_", "message"),
+    [
+        (Raw, "field Raw.data: JSON has no bytes; take str"),
+        (Dated, "field Dated.at: date and str cannot be told apart in JSON"),
+        (Hidden, "field Hidden._id is not written to JSON because of its underscore"),
+    ],
+)
+def test_types_that_json_would_lose_are_refused_with_a_registry_too(type_: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(message)):
+        SchemaRegistryJsonSerde("mock://json-lost", JSON, type_=type_)
 
 
 def _message_type() -> Any:
