@@ -588,6 +588,7 @@ class Task:
         state = self._state
         state.current.raw = (None, state.clock.now_ms(), ())
         for name, callbacks in state.callbacks.at_init(self._plan.nodes):
+            self._commit_needed = True  # they may send records and write to stores, and perhaps no input comes
             for callback in callbacks:
                 try:
                     callback()
