@@ -496,6 +496,21 @@ def test_init_that_raises_names_its_node() -> None:
         TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)))
 
 
+def committed_offset(bench: TaskBench) -> int:
+    return bench.commit()[IN][0]
+
+
+def test_topic_that_was_made_anew_is_committed_at_its_own_offsets() -> None:
+    """At those of the one before, the records up to there would be lost when another worker goes on."""
+    bench = straight()
+    bench.feed(message("in", 998, "v", 1))
+    bench.task.reached_end(IN, 1000)
+    before = committed_offset(bench)
+    bench.feed(message("in", 0, "v", 1), message("in", 1, "v", 1))
+
+    assert (before, committed_offset(bench)) == (1000, 2)
+
+
 def in_init(act: Callable[[OperatorContext], None]) -> TaskBench:
     """A bench with a store in memory and a sink, and a node that does this as the task starts."""
 
