@@ -70,6 +70,8 @@ Clients start from these values; those of Java are kept unless the last column g
 | `isolation.level` | `read_uncommitted`; `read_committed` under exactly-once, and for changelogs unless inputs serve as such | | as Kafka Streams; swaps of state are transactions |
 | `session.timeout.ms`, `heartbeat.interval.ms` | 6000, 2000 (main) | | the tasks of a worker that died move after 6 s |
 | `fetch.queue.backoff.ms` | 1 | | measured: 1.25 - 1.48 M records/s from one partition, against 178 k/s at librdkafka's default of 1000 |
+| `socket.timeout.ms` | 10000 | 40000; 10000 under exactly-once | a fetch that was on its way when a network was cut comes long after it is back, or never. `request.timeout.ms` where that is set |
+| `socket.connection.setup.timeout.ms` | 10000 | 10000 | as Java; administrative clients, too |
 | `fetch.wait.max.ms` | 10 (restore) | | a broker answers one fetch of a connection at a time, and one that waits at the end of a changelog holds up the others |
 | `queued.min.messages`, `max.partition.fetch.bytes` | 2000, 262144 (main) | | measured: pausing throws prefetched records away; fetching little ahead keeps 84 % of the rate |
 | `linger.ms` | | 100 | as Kafka Streams |

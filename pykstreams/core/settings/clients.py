@@ -9,7 +9,8 @@ the configuration is made (``ownership_problems``).
 
 Where librdkafka's defaults differ from those of the Java clients, Kafka Streams' behaviour decides
 (``isolation.level``, ``linger.ms``, ``batch.size``, ``delivery.timeout.ms``, ``acks``), or a measurement does
-(``fetch.queue.backoff.ms``, ``fetch.wait.max.ms``, ``queued.min.messages``, ``max.partition.fetch.bytes``).
+(``fetch.queue.backoff.ms``, ``fetch.wait.max.ms``, ``queued.min.messages``, ``max.partition.fetch.bytes``), or how soon
+a worker goes on after an outage (``socket.timeout.ms`` of consumers).
 """
 
 from __future__ import annotations
@@ -35,6 +36,15 @@ from pykstreams.core.settings.parsing import shown
 
 TRANSACTION_TIMEOUT_MS = 10_000
 """Default under exactly-once: short, so that readers do not wait long for a worker that died."""
+
+
+_SETUP_MS = 10_000
+"""How long a connection may take to be set up, as in Java. Packets that are lost are sent again ever later: in 30 s,
+librdkafka's default, the last time after 15 s, so that a network may be back for as long before that is noticed."""
+
+_CONSUMER_ANSWER_MS = 10_000
+"""How long consumers wait for an answer, where ``request.timeout.ms`` is not set. They wait for fetches all the time,
+and one that was on its way when a network was cut comes long after the network is back, or never."""
 
 
 class ClientKind(Enum):
@@ -165,10 +175,11 @@ def _conflicts(settings: Mapping[str, object], explicit: Mapping[str, object], e
 
 def _defaults(kind: ClientKind, eos: bool) -> dict[str, object]:
     """Yields the defaults of Kafka Streams' clients, and what fetching needs."""
+    client: dict[str, object] = {"socket.connection.setup.timeout.ms": _SETUP_MS}
     if kind is ClientKind.ADMIN:
-        return {}
+        return client
     if kind is ClientKind.PRODUCER:
-        client: dict[str, object] = {
+        client |= {
             # Java's partitions for the same keys; librdkafka's own default differs
             "partitioner": "murmur2_random",
             "enable.idempotence": True,
@@ -182,7 +193,7 @@ def _defaults(kind: ClientKind, eos: bool) -> dict[str, object]:
         else:
             client["delivery.timeout.ms"] = 120_000
         return client
-    consumer: dict[str, object] = {
+    consumer = client | {
         "auto.offset.reset": "earliest",
         "isolation.level": "read_uncommitted",
         # the next fetch leaves 1 ms after the queue has room: several times the rate of the default of 1000
@@ -228,7 +239,9 @@ def _shared(
         min(max(_int(settings["metadata.max.age.ms"]) // 3, 1), 3_600_000),
     )
     yield "connections.max.idle.ms", max(_int(settings["connections.max.idle.ms"]), 0)  # 0: never
-    yield "socket.timeout.ms", settings["request.timeout.ms"]
+    answer_ms = _int(settings["request.timeout.ms"])
+    soon = kind.scope is Scope.CONSUMER and "request.timeout.ms" not in explicit
+    yield "socket.timeout.ms", min(answer_ms, _CONSUMER_ANSWER_MS) if soon else answer_ms
     if kind is ClientKind.PRODUCER:
         yield "request.timeout.ms", settings["request.timeout.ms"]
     for name in ("send.buffer.bytes", "receive.buffer.bytes"):

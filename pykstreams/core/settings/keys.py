@@ -636,7 +636,7 @@ _KEYS = (
         40_000,
         _LOW,
         "How long a client waits for an answer; how long brokers are waited for at all is task.timeout.ms. Handed to "
-        "librdkafka as socket.timeout.ms, for producers also under its own name.",
+        "librdkafka as socket.timeout.ms, for producers also under its own name; consumers wait 10 s unless it is set.",
         minimum=10,
         maximum=300_000,
     ),

@@ -28,12 +28,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_CALL_S = 10.0
-"""How long one step of a transaction is waited for; a worker serves nobody meanwhile."""
+_COMMIT_S = 10.0
+"""How long the steps of a commit are waited for in all: as long as brokers leave a transaction open by default. A
+worker serves nobody meanwhile."""
 
 _OFFSETS_S = 1.0
 """How long one call for its offsets waits; the next one goes on with them. After the restart of the coordinator one
 waits without end, whatever it is told: so that is found out soon (decision 0051)."""
+
+_LAST_STEP_S = 1.0
+"""How long the last step is waited for at least, however long the offsets have taken."""
+
+_ABORT_S = 2.0
+"""How long is waited until a transaction is aborted. Otherwise another producer does it when it starts, which takes a
+moment where the coordinator answers (decision 0051)."""
 
 _DROP_S = 1.0
 """How long is waited until the client has nothing any more of what is dropped."""
@@ -198,21 +206,23 @@ class WorkerProducer:
         It may have been committed nevertheless, when the answer of the cluster did not come. Then this producer is
         broken; the next one settles the matter before it starts, and the offsets that the group has show the rest.
         """
+        deadline = self._clock.monotonic() + _COMMIT_S
         if offsets:
             self._transact(
                 "sending offsets to the transaction",
                 lambda timeout_s: committed_offsets.send_to_transaction(self.raw, offsets, group_metadata, timeout_s),
                 _OFFSETS_S,
+                deadline,
             )
-        self._transact("committing the transaction", self.raw.commit_transaction, _CALL_S)
+        self._transact("committing the transaction", self.raw.commit_transaction, _COMMIT_S, deadline)
         self._in_transaction = False
 
     def abort(self) -> bool:
-        """Drops what was sent since ``begin``; false when this producer must be made anew."""
+        """Drops what was sent since ``begin``; false when this producer must be made anew, which aborts it, too."""
         if self._broken:
             return False
         try:
-            self._bounded(self.raw.abort_transaction, _CALL_S)
+            self._bounded(self.raw.abort_transaction, _ABORT_S)
         except (KafkaException, HangingCallError) as exception:
             # whether it was aborted is unknown; another call would be refused as long as this one may still end
             log.warning("%s; the producer is made anew", self._broken_by("aborting the transaction", exception))
@@ -290,20 +300,25 @@ class WorkerProducer:
             self._calls = BoundedCalls("producer")
         self._calls.call(lambda timeout_s: served(lambda: act(timeout_s)), timeout_s)
 
-    def _transact(self, doing: str, act: Callable[[float], object], attempt_s: float) -> None:
-        """Makes one step of a transaction; what may pass is tried again for a while."""
-        deadline = self._clock.monotonic() + _CALL_S
+    def _transact(self, doing: str, act: Callable[[float], object], attempt_s: float, deadline: float) -> None:
+        """Makes one step of a transaction; what may pass is tried again until ``deadline``.
+
+        A commit that was not answered in time has failed its transaction in the client. Its coordinator is not asked
+        to abort it: that would be waited for once more.
+        """
         while True:
+            left_s = max(_LAST_STEP_S, deadline - self._clock.monotonic())
             try:
-                self._bounded(act, attempt_s)
+                self._bounded(act, min(attempt_s, left_s))
                 return
             except HangingCallError as error:
                 raise self._broken_by(doing, error) from error
             except KafkaException as exception:
                 found = kafka_error(exception)
-                if found.txn_requires_abort() and not found.fatal():
+                failed = found.txn_requires_abort()
+                if failed and not found.fatal() and found.code() != KafkaError._TIMED_OUT:
                     raise transaction_error(doing, exception) from exception
-                if not is_passing(exception) or self._clock.monotonic() > deadline:
+                if failed or not is_passing(exception) or self._clock.monotonic() > deadline:
                     raise self._broken_by(doing, exception) from exception
                 log.info("%s did not succeed yet: %s (%s); trying again", doing, found.str(), found.name())
 

@@ -53,6 +53,14 @@ class TopicReader(Protocol):
     def close(self) -> None: ...
 
 
+class TopicOffsets(OffsetReader, Protocol):
+    """The methods of an administrative client that this thread calls."""
+
+    def end_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None, read_committed: bool = False
+    ) -> Mapping[TopicPartition, int]: ...
+
+
 class _Message(Protocol):
     """The method of a message that this thread calls."""
 
@@ -119,7 +127,7 @@ class GlobalThread:
         state: GlobalState,
         partitions: Mapping[str, int],
         reader: Callable[[], TopicReader],
-        offsets: OffsetReader,
+        offsets: TopicOffsets,
         listener: StateRestoreListener,
         config: StreamsConfig,
         clock: Clock,
@@ -134,6 +142,7 @@ class GlobalThread:
         self._on_failure = on_failure
         self._poll_s = config.poll_ms / 1000
         self._commit_s = config.commit_interval_ms / 1000
+        self._reads_committed = config.get_global_consumer_configs("")["isolation.level"] == "read_committed"
         self._patience_s = (config.task_timeout_ms + config.request_timeout_ms) / 1000
         self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
         self._stopping = threading.Event()
@@ -269,11 +278,17 @@ class GlobalThread:
             self._commit_at = self._clock.monotonic() + self._commit_s
             log.info("global stores %s are ready", ", ".join(map(repr, state.stores)))
 
-    def _ends_of(self, places: Collection[TopicPartition]) -> tuple[OffsetByPartition, OffsetByPartition] | None:
-        """The first and the last offsets of partitions, asked for until brokers answer; ``None``: stopped meanwhile."""
+    def _ends_of(
+        self, places: Collection[TopicPartition], *, read_committed: bool = False
+    ) -> tuple[OffsetByPartition, OffsetByPartition] | None:
+        """The first and the last offsets of partitions, asked for until brokers answer; ``None``: stopped meanwhile.
+
+        :param read_committed: whether the last one lies before the first transaction that is open.
+        """
         while not self._stopping.is_set():
             try:
-                found = self._offsets.beginning_offsets(places), self._offsets.end_offsets(places)
+                begins = self._offsets.beginning_offsets(places)
+                found = begins, self._offsets.end_offsets(places, read_committed=read_committed)
             except ClusterUnavailableError as error:
                 self._outage.failed(error)
                 self._stopping.wait(_LOOK_S)
@@ -292,7 +307,21 @@ class GlobalThread:
                 self._listener.on_batch_restored(place, restoring.store, last, len(messages))
         self._state.offsets.update(batch.positions)
         for place in list(left):
-            if place in batch.at_end or batch.positions.get(place, -1) >= left[place].end:
+            if batch.positions.get(place, -1) >= left[place].end:
+                self._finish(left, place)
+        if early := [place for place in batch.at_end if place in left]:
+            self._look_at_ends(left, early)
+
+    def _look_at_ends(self, left: dict[TopicPartition, _Restoring], early: Collection[TopicPartition]) -> None:
+        """Asks the leaders of partitions whether they end where a broker says, which is before their ends of the start.
+
+        They do where a transaction is open. But one that was stopped, and leads no more, knows of no later records.
+        """
+        if (found := self._ends_of(early, read_committed=self._reads_committed)) is None:
+            return
+        for place in early:
+            left[place].end = min(left[place].end, found[1][place])
+            if self._state.offsets[place] >= left[place].end:
                 self._finish(left, place)
 
     def _finish(self, left: dict[TopicPartition, _Restoring], place: TopicPartition) -> None:

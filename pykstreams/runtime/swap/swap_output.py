@@ -7,6 +7,7 @@ Invariant: between ``begin`` and ``commit`` nobody who reads only what is commit
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Protocol
 
@@ -18,7 +19,11 @@ from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.clients.producer import DeliveryFailures
 from pykstreams.state.interfaces.store import ChangelogWriter
 
+log = logging.getLogger(__name__)
+
 _START_S = 30.0
+_SETTLE_S = 3.0
+"""How long is waited until another producer has ended a transaction; nobody's stores are opened meanwhile."""
 
 
 class SwapProducer(Protocol):
@@ -62,16 +67,7 @@ class SwapOutput:
 
     def begin(self) -> None:
         """Begins a transaction."""
-        if self._made is None:
-            producer, collector = self._make()
-            producer.failures.handler = collector.delivery_failed
-            try:
-                producer.start_transactions(_START_S)
-            except StreamsError:
-                producer.discard()
-                raise
-            self._made = producer, collector
-        self._made[0].begin()
+        (self._made or self._started(_START_S))[0].begin()
 
     def writer(self, task_id: TaskId, store: str, topic: str) -> ChangelogWriter:
         """Returns the callable that writes to the changelog of a store."""
@@ -96,18 +92,40 @@ class SwapOutput:
         self._open[0].commit(offsets, group_metadata)
 
     def abort(self) -> None:
-        """Aborts the transaction; what is made next does not wait for it."""
+        """Aborts the transaction; what is made next does not wait for it.
+
+        Where its producer cannot, another one of the same id does. Until then the offsets in it are not known, and so
+        nobody opens the task.
+        """
+        is_over = True
         try:
             if self._made is not None:
-                self._made[0].abort()
+                is_over = self._made[0].abort()
         finally:
             self.close()
+        if not is_over:
+            try:
+                self._started(_SETTLE_S)
+            except StreamsError as error:
+                log.info("the transaction of a swap was not ended; brokers end it when its time is over: %s", error)
 
     def close(self) -> None:
         """Lets go of the producer; waits for nothing."""
         made, self._made = self._made, None
         if made is not None:
             made[0].discard()
+
+    def _started(self, timeout_s: float) -> tuple[SwapProducer, SwapCollector]:
+        """Makes what the next transaction begins with; transactions of the producer before are over then."""
+        producer, collector = self._make()
+        producer.failures.handler = collector.delivery_failed
+        try:
+            producer.start_transactions(timeout_s)
+        except StreamsError:
+            producer.discard()
+            raise
+        self._made = producer, collector
+        return self._made
 
     @property
     def _open(self) -> tuple[SwapProducer, SwapCollector]:

@@ -254,6 +254,8 @@ class Task:
     def add(self, partition: TopicPartition, messages: Sequence[RecordMessage]) -> None:
         """Puts raw messages, as the consumer gave them, at the end of a partition's queue."""
         self._metrics.added(partition.topic, messages)
+        if messages:
+            self._offsets.come(partition, messages[0].offset())
         self._input.add(partition, messages)
 
     def reached_end(self, partition: TopicPartition, end: int) -> None:
@@ -588,6 +590,7 @@ class Task:
         state = self._state
         state.current.raw = (None, state.clock.now_ms(), ())
         for name, callbacks in state.callbacks.at_init(self._plan.nodes):
+            self._commit_needed = True  # they may send records and write to stores, and perhaps no input comes
             for callback in callbacks:
                 try:
                     callback()

@@ -83,6 +83,26 @@ def test_shared_settings_reach_librdkafka_under_its_names() -> None:
     assert config.get_producer_configs("till")["request.timeout.ms"] == 50_000
 
 
+def test_connections_that_a_cut_network_has_left_dead_are_found_out_before_a_worker_is_silent_for_long() -> None:
+    """After a cut of 30 s the broker's TCP sends what it has again some 20 s later only."""
+    config = make_config()
+
+    assert [10_000] * 3 == [one["socket.timeout.ms"] for one in all_clients(config)[:3]]
+    assert {10_000} == {one["socket.connection.setup.timeout.ms"] for one in all_clients(config)}
+
+
+def test_times_of_connections_that_a_user_sets_are_taken() -> None:
+    config = make_config(request_timeout_ms=40_000, socket_connection_setup_timeout_ms=30_000)
+
+    assert {40_000} == {one["socket.timeout.ms"] for one in all_clients(config)}
+    assert {30_000} == {one["socket.connection.setup.timeout.ms"] for one in all_clients(config)}
+
+
+def test_shorter_default_of_consumers_leaves_other_clients_as_they_are() -> None:
+    assert make_config().get_producer_configs("till")["socket.timeout.ms"] == 40_000
+    assert make_config().get_admin_configs("till")["socket.timeout.ms"] == 40_000
+
+
 def test_buffers_are_left_to_the_operating_system_unless_they_are_set() -> None:
     for client in all_clients(make_config()):
         assert not [name for name in client if "buffer" in name]

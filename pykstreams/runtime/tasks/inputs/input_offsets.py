@@ -22,6 +22,17 @@ class InputOffsets:
         self._ends: dict[TopicPartition, int] = {}
         self._settled: dict[TopicPartition, int] = {}
 
+    def come(self, partition: TopicPartition, offset: int) -> None:
+        """Notes that records come, the first of which has this offset.
+
+        Where the partition goes on before what was known of it, its topic was made anew, or has lost records: what was
+        processed, and where it ended, says nothing of the records that come.
+        """
+        if offset < self._ends.get(partition, 0):
+            del self._ends[partition]
+        if offset <= self.processed.get(partition, -1):
+            del self.processed[partition]
+
     def reached_end(self, partition: TopicPartition, end: int) -> bool:
         """Notes that there is no record between the last one that was added and an offset; true if that is news."""
         known = max(self._ends.get(partition, 0), self.processed.get(partition, end) + 1)

@@ -31,7 +31,7 @@ RECOMMIT_INTERVAL_MS = 3_600_000
 
 
 _PART_OF_TIMEOUT = 0.6
-_START_S = 5.0
+_START_S = 3.0
 """How long the start of transactions waits for its coordinator at a time; nobody is served meanwhile."""
 
 

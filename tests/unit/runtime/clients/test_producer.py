@@ -45,6 +45,8 @@ class FakeProducerClient(Producer):
         self.undelivered = 0
         self.offsets_within_s = 0.0
         """How long the last call for offsets may have taken."""
+        self.ends_within_s: list[float] = []
+        """How long each call may have taken that commits or aborts."""
 
     def _answer(self, call: str) -> int:
         self.calls.append(call)
@@ -94,9 +96,11 @@ class FakeProducerClient(Producer):
         self._answer("offsets")
 
     def commit_transaction(self, timeout: float = -1) -> None:
+        self.ends_within_s.append(timeout)
         self._answer("commit")
 
     def abort_transaction(self, timeout: float = -1) -> None:
+        self.ends_within_s.append(timeout)
         self._answer("abort")
 
 
@@ -120,8 +124,8 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """A call that does not come back before the end of the test."""
     over = threading.Event()
     monkeypatch.setattr(bounded, "GRACE_S", 0.0)
-    monkeypatch.setattr(module, "_CALL_S", 0.01)
-    monkeypatch.setattr(module, "_OFFSETS_S", 0.01)
+    for bound in ("_COMMIT_S", "_OFFSETS_S", "_LAST_STEP_S", "_ABORT_S"):
+        monkeypatch.setattr(module, bound, 0.01)
     yield over.wait  # type: ignore[misc]
     over.set()
 
@@ -212,6 +216,77 @@ def test_offsets_for_a_coordinator_that_is_away_for_a_while_are_sent_when_it_is_
     bench.producer.commit(OFFSETS, b"member")
 
     assert bench.client.calls == ["offsets"] * 9 + ["commit"]
+
+
+def test_steps_of_a_commit_take_no_longer_together_than_brokers_leave_the_transaction_open(
+    bench: ProducerBench,
+) -> None:
+    def times_out() -> None:
+        bench.clock.advance(bench.client.offsets_within_s)
+        raise failure(KafkaError._TIMED_OUT, retriable=True)
+
+    bench.client.answers["offsets"] = [times_out] * 8
+
+    bench.producer.commit(OFFSETS, b"member")
+
+    assert [TRANSACTION_TIMEOUT_MS / 1000 - 8] == bench.client.ends_within_s
+
+
+def test_last_step_of_a_commit_has_a_second_at_least(bench: ProducerBench) -> None:
+    bench.client.answers["offsets"] = [lambda: bench.clock.advance(30)]
+
+    bench.producer.commit(OFFSETS, b"member")
+
+    assert [1] == bench.client.ends_within_s
+
+
+def test_coordinator_that_does_not_answer_a_commit_is_not_waited_for_again_to_abort(bench: ProducerBench) -> None:
+    """The client fails a transaction whose commit was not answered in time; another producer aborts it sooner."""
+    bench.client.answers["commit"] = [failure(KafkaError._TIMED_OUT, abort=True)]
+
+    with pytest.raises(TaskMigratedError, match="committing the transaction failed"):
+        bench.producer.commit(OFFSETS, b"member")
+
+    assert not bench.producer.abort()
+    assert bench.client.calls == ["offsets", "commit"]
+
+
+def test_coordinator_that_stops_to_answer_amid_a_commit_keeps_its_worker_for_no_longer_than_the_transaction_lasts(
+    bench: ProducerBench,
+) -> None:
+    """One of several brokers is frozen: another one coordinates after 9 s, which a new producer finds at once."""
+
+    def offsets_time_out() -> None:
+        bench.clock.advance(bench.client.offsets_within_s)
+        raise failure(KafkaError._TIMED_OUT, retriable=True)
+
+    def commit_times_out() -> None:
+        bench.clock.advance(bench.client.ends_within_s[-1])
+        raise failure(KafkaError._TIMED_OUT, abort=True)
+
+    def abort_times_out() -> None:
+        bench.clock.advance(bench.client.ends_within_s[-1])
+        raise failure(KafkaError._TIMED_OUT, retriable=True)
+
+    bench.client.answers |= {
+        "offsets": [offsets_time_out] * 7,
+        "commit": [commit_times_out],
+        "abort": [abort_times_out],
+    }
+    bench.producer.begin()
+    began = bench.clock.monotonic()
+    with pytest.raises(TaskMigratedError):
+        bench.producer.commit(OFFSETS, b"member")
+
+    assert not bench.producer.abort()
+    assert bench.clock.monotonic() - began <= TRANSACTION_TIMEOUT_MS / 1000
+
+
+def test_abort_is_not_waited_for_longer_than_another_producer_takes(bench: ProducerBench) -> None:
+    bench.producer.begin()
+
+    assert bench.producer.abort()
+    assert bench.client.ends_within_s[0] + bounded.GRACE_S <= 4
 
 
 def test_start_that_hangs_breaks_the_producer_and_is_told_as_a_cluster_that_does_not_answer(
@@ -453,7 +528,7 @@ def no_collector() -> Iterator[None]:
 def test_client_of_a_producer_that_failed_is_gone_with_it(
     bench: ProducerBench, call: str, act: Callable[[WorkerProducer], object], code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_CALL_S", 0.0)
+    monkeypatch.setattr(module, "_COMMIT_S", 0.0)
     client, producer, others = weakref.ref(bench.client), bench.producer, set(threading.enumerate())
     bench.client.answers[call] = [failure(code) for _ in range(3)]
     with suppress(StreamsError):

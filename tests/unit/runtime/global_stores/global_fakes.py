@@ -27,6 +27,7 @@ PATIENCE_S = 20.0
 TEXT = Serdes.string()
 SETTINGS: Mapping[str, object] = {
     "application.id": "shop",
+    "bootstrap.servers": "broker:9092",
     "default.key.serde": TEXT,
     "default.value.serde": TEXT,
 }
@@ -40,6 +41,8 @@ class FakeGlobalTopics:
         self.begins: dict[TopicPartition, int] = {}
         self.hidden: dict[TopicPartition, int] = {}
         """Offsets at the end of a partition that nobody may read yet, those of open transactions."""
+        self.lacking: dict[TopicPartition, int] = {}
+        """Records at the end of a partition that the broker has not which is read from: it leads it no more."""
         self.assigned: dict[TopicPartition, int] = {}
         self.lost: list[TopicPartition] = []
         self.silent = False
@@ -91,9 +94,10 @@ class FakeGlobalTopics:
         self.unassign([*self.assigned])
 
     def end_offsets(
-        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None, read_committed: bool = False
     ) -> dict[TopicPartition, int]:
-        return {place: self._end(place) + self.hidden.get(place, 0) for place in partitions}
+        hidden = {} if read_committed else self.hidden
+        return {place: self._end(place) + hidden.get(place, 0) for place in partitions}
 
     def beginning_offsets(
         self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
@@ -111,7 +115,7 @@ class FakeGlobalTopics:
             return batch
         batch.out_of_range, self.lost = self.lost, []
         for place, position in self._positions.items():
-            if found := self.logs.get(place, [])[position:]:
+            if found := self.logs.get(place, [])[position : self._end(place) - self.lacking.get(place, 0)]:
                 batch.runs[place] = list(found)
                 batch.positions[place] = self._positions[place] = position + len(found)
                 self._at_end.discard(place)

@@ -35,6 +35,7 @@ from tests.unit.runtime.global_stores.global_fakes import (
 
 TABLE = TopicPartition("table", 0)
 FEED = TopicPartition("feed", 0)
+EXACTLY_ONCE = {"processing.guarantee": "exactly_once_v2"}
 
 
 @pytest.fixture
@@ -186,10 +187,30 @@ def test_state_is_read_anew_when_its_offset_is_gone(topics: FakeGlobalTopics, ma
 def test_open_transaction_at_the_end_is_not_waited_for(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
     topics.add("table", "a", "1")
     topics.hidden[TABLE] = 3
-    bench = make()
+    bench = make(**EXACTLY_ONCE)
 
     assert bench.thread.start()
     assert bench.rows() == {"a": "1"}
+
+
+def test_end_that_a_broker_says_which_leads_no_more_is_not_taken_for_that_of_the_topic(
+    topics: FakeGlobalTopics, make: Callable[..., Bench]
+) -> None:
+    """One that was stopped knows of no later records, and tasks would not find them."""
+    topics.add("table", "a", "1")
+    topics.add("table", "b", "2")
+    topics.lacking[TABLE] = 1
+    reads = iter(range(1000))
+
+    def another_one_leads_after_a_while() -> None:
+        if next(reads) == 5:
+            topics.lacking.clear()
+
+    topics.when_read = another_one_leads_after_a_while
+    bench = make()
+
+    assert bench.thread.start()
+    assert bench.rows() == {"a": "1", "b": "2"}
 
 
 def test_listener_hears_of_each_partition(topics: FakeGlobalTopics, make: Callable[..., Bench]) -> None:
@@ -407,7 +428,7 @@ def test_waiting_for_room_while_it_starts_is_not_taken_for_brokers_that_are_sile
     topics.add("table", "a", "1")
     topics.hidden[TABLE] = 1
     clock = MockClock(0)
-    bench = make(clock=clock)
+    bench = make(clock=clock, **EXACTLY_ONCE)
     restore, fetch, tries, fetches = bench.state.restore, topics.fetch, [], []
 
     def full(messages: Sequence[Any]) -> None:
@@ -459,7 +480,7 @@ def test_long_starts_keep_how_far_they_are(
     topics.add("table", "a", "1")
     topics.add("table", "b", "2", partition=1)
     topics.hidden[TopicPartition("table", 1)] = 5
-    bench = make(partitions=2)
+    bench = make(partitions=2, **EXACTLY_ONCE)
     bench.thread.start()
 
     assert bench.state._number >= 2

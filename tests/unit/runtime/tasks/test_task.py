@@ -496,6 +496,54 @@ def test_init_that_raises_names_its_node() -> None:
         TaskBench(source("SOURCE", "in", children=("NODE",)), node("NODE", Operator(build)))
 
 
+def committed_offset(bench: TaskBench) -> int:
+    return bench.commit()[IN][0]
+
+
+def test_topic_that_was_made_anew_is_committed_at_its_own_offsets() -> None:
+    """At those of the one before, the records up to there would be lost when another worker goes on."""
+    bench = straight()
+    bench.feed(message("in", 998, "v", 1))
+    bench.task.reached_end(IN, 1000)
+    before = committed_offset(bench)
+    bench.feed(message("in", 0, "v", 1), message("in", 1, "v", 1))
+
+    assert (before, committed_offset(bench)) == (1000, 2)
+
+
+def in_init(act: Callable[[OperatorContext], None]) -> TaskBench:
+    """A bench with a store in memory and a sink, and a node that does this as the task starts."""
+
+    def build(context: OperatorContext) -> Forward:
+        context.on_init(lambda: act(context))
+        return context.forward
+
+    return TaskBench(
+        source("SOURCE", "in", children=("NODE",)),
+        node("NODE", Operator(build), "SINK"),
+        sink("SINK", "out"),
+        stores={"rows": Stores.key_value_store_builder(Stores.in_memory_key_value_store("rows"))},
+        changelogs={"rows": InternalTopic("log", "changelog", None, {})},
+    )
+
+
+def test_what_is_sent_in_init_is_committed_though_no_record_comes() -> None:
+    """Otherwise brokers roll its transaction back after a while, and nobody knows that it is lost."""
+    bench = in_init(lambda context: context.forward("k", "v", 1, ()))
+
+    assert bench.values() == ["v"]
+    assert bench.task.commit_needed
+    bench.commit()
+    assert not bench.task.commit_needed
+
+
+def test_task_whose_init_has_written_is_not_released_before_a_commit() -> None:
+    bench = in_init(lambda context: None)
+    bench.task.stores["rows"].put("a", "1")  # as init does
+
+    assert bench.task.hand_over() is None
+
+
 def test_a_failing_record_leaves_the_later_ones_queued_and_commits_the_earlier_ones() -> None:
     def fail_at_b(key: str, value: str) -> str:
         if value == "b":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from pykstreams.core.errors import (
@@ -334,6 +336,50 @@ class FakeCollector:
         """Nothing waits."""
 
 
+class InDoubt(FakeProducer):
+    """A producer that does not know what became of its transaction."""
+
+    def abort(self) -> bool:
+        super().abort()
+        return False
+
+
+class Away(FakeProducer):
+    """A producer to which no broker answers."""
+
+    def start_transactions(self, timeout_s: float) -> None:
+        super().start_transactions(timeout_s)
+        raise ClusterUnavailableError("starting transactions failed")
+
+
+def test_transaction_that_a_producer_cannot_abort_is_ended_by_another_one_and_not_by_its_time_out() -> None:
+    """The offsets of the task are in it, and nobody opens the task while it is open: for a minute."""
+    first, second = InDoubt(), FakeProducer()
+    left = [first, second]
+    output = SwapOutput(lambda: (left.pop(0), FakeCollector()))
+    output.begin()
+    output.abort()
+
+    assert first.history == ["start", "begin", "abort", "discard"]
+    assert second.history == ["start"]
+    output.begin()
+    assert second.history == ["start", "begin"]
+
+
+def test_transaction_that_cannot_be_ended_now_is_ended_by_the_next_one(caplog: pytest.LogCaptureFixture) -> None:
+    first, second, third = InDoubt(), Away(), FakeProducer()
+    left = [first, second, third]
+    output = SwapOutput(lambda: (left.pop(0), FakeCollector()))
+    output.begin()
+    with caplog.at_level(logging.INFO):
+        output.abort()
+    output.begin()
+
+    assert second.history == ["start", "discard"]
+    assert third.history == ["start", "begin"]
+    assert "starting transactions failed" in caplog.text
+
+
 def test_a_producer_serves_until_a_transaction_is_given_up() -> None:
     made: list[FakeProducer] = []
 
@@ -375,16 +421,12 @@ def test_a_producer_that_fails_to_abort_is_let_go_all_the_same() -> None:
 
 
 def test_a_producer_that_cannot_start_is_let_go() -> None:
-    class Away(FakeProducer):
-        def start_transactions(self, timeout_s: float) -> None:
-            raise ClusterUnavailableError("no coordinator")
-
     producer = Away()
     output = SwapOutput(lambda: (producer, FakeCollector()))
     with pytest.raises(ClusterUnavailableError):
         output.begin()
 
-    assert producer.history == ["discard"]
+    assert producer.history == ["start", "discard"]
 
 
 def test_nothing_is_written_outside_of_a_transaction() -> None:
