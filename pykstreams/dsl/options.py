@@ -64,6 +64,8 @@ def _example(given: object, kind: type[object]) -> str:
     fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
     if isinstance(given, str) and "name" in fields:
         return f"name={given!r}"
+    if isinstance(given, int) and "num_partitions" in fields:
+        return f"num_partitions={given!r}"
     return "key_serde=..., value_serde=..." if "value_serde" in fields else "..."
 
 
