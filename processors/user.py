@@ -33,7 +33,7 @@ from pykstreams.core.processor import (
 from pykstreams.core.processor_wrapper import BUILDING, ProcessorWrapper
 from pykstreams.core.record import FixedKeyRecord, ReceivedRecord, Record, RecordMetadata
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
-from pykstreams.core.user_code.functions import check_supplier as check_supplier
+from pykstreams.core.user_code.suppliers import check_punctuator, check_supplier
 
 Made = TypeVar("Made")
 
@@ -49,7 +49,7 @@ class UserProcessor:
     supplier: AnyProcessorSupplier
 
     def __post_init__(self) -> None:
-        check_supplier(self.supplier, Processor)
+        check_supplier(self.supplier, Processor, "process", "record")
 
     def wrapped(self, wrapper: ProcessorWrapper, name: str) -> UserProcessor:
         """The same over what a wrapper makes of the supplier."""
@@ -78,7 +78,7 @@ class UserFixedKeyProcessor:
     supplier: AnyFixedKeyProcessorSupplier
 
     def __post_init__(self) -> None:
-        check_supplier(self.supplier, FixedKeyProcessor)
+        check_supplier(self.supplier, FixedKeyProcessor, "process", "record")
 
     def wrapped(self, wrapper: ProcessorWrapper, name: str) -> UserFixedKeyProcessor:
         """The same over what a wrapper makes of the supplier."""
@@ -170,6 +170,7 @@ class DelegatingContext(ProcessingContext):
         *,
         start_time: Timestamp | None = None,
     ) -> Cancellable:
+        check_punctuator(punctuation_type, callback)
         return self._processing.schedule(interval, punctuation_type, callback, start_time=start_time)
 
     def commit(self) -> None:

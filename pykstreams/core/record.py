@@ -35,7 +35,11 @@ class Record(Generic[K, V]):
     headers: Headers = ()
 
     def __post_init__(self) -> None:
-        if self.timestamp < 0:
+        try:
+            is_negative = self.timestamp < 0
+        except TypeError:
+            raise _no_time(self.timestamp) from None
+        if is_negative:
             raise ValueError(f"timestamp of a record is {self.timestamp}; it must not be negative")
 
     @overload
@@ -105,7 +109,11 @@ class FixedKeyRecord(Generic[K, V]):
             raise TypeError("the key of a FixedKeyRecord cannot be changed; use KStream.process to change keys")
         value = changes.pop("value", self.value)
         timestamp = changes.pop("timestamp", self.timestamp)
-        if timestamp < 0:
+        try:
+            is_negative = timestamp < 0
+        except TypeError:
+            raise _no_time(timestamp) from None
+        if is_negative:
             raise ValueError(f"timestamp of a record is {timestamp}; it must not be negative")
         return self.__class__(self._key, value, timestamp, changes.pop("headers", self.headers), **changes)
 
@@ -121,6 +129,13 @@ AnyRecord: TypeAlias = Record[Any, Any]
 
 AnyFixedKeyRecord: TypeAlias = FixedKeyRecord[Any, Any]
 """Such a record in a ``FixedKeyProcessor``."""
+
+
+def _no_time(timestamp: object) -> TypeError:
+    return TypeError(
+        f"timestamp of a record is {timestamp!r}; expected an int of milliseconds since 1970, which is "
+        "int(when.timestamp() * 1000) of a datetime"
+    )
 
 
 class RecordMetadata(NamedTuple):

@@ -15,6 +15,8 @@ from pykstreams.dsl.annotations.argument_types import exclude
 from pykstreams.dsl.place import Place
 from pykstreams.serdes.by_type import TYPES
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, default_for
+from pykstreams.serdes.json.json_keys import JsonKeySerde
+from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.primitives import SIMPLE_SERDES
 from pykstreams.serdes.text_values import TextSerde
 from pykstreams.topology.contradiction import Contradiction
@@ -79,7 +81,14 @@ def _are_apart(one: SerdeOrDefault, other: SerdeOrDefault) -> bool:
 
 def _have_other_bytes(one: SerdeOrDefault, other: SerdeOrDefault) -> bool:
     """Whether equal keys are written by both as other bytes, which belong to other partitions."""
+    if _is_json(one) or _is_json(other):
+        return type(one) in _STRICT or type(other) in _STRICT  # JSON has text in quotes, and numbers as digits
     return type(one) in SIMPLE_SERDES and type(other) in SIMPLE_SERDES and type(one) is not type(other)
+
+
+def _is_json(serde: SerdeOrDefault) -> bool:
+    """Whether a serde of this project writes keys of a known type as JSON."""
+    return isinstance(serde, JsonSerde | JsonKeySerde) and None not in (serde.type_, serde.json_type)
 
 
 def _never_meeting(step: str, one: Side, other: Side, serde: SerdeOrDefault, cure: str) -> Contradiction:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import V1, V2, KeyValueMapper, Predicate, ValueJoiner
+from pykstreams.core.user_code.suppliers import check_supplier
 from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTransformerWithKeySupplier
 from pykstreams.dsl.aggregations.suppression import Suppressed, suppress
 from pykstreams.dsl.annotations.inference import pair_serdes, passed_on, transformer_serde, value_serde
@@ -29,7 +30,6 @@ from pykstreams.processors import (
     TableToStream,
     TableTransformValues,
 )
-from pykstreams.processors.user import check_supplier
 from pykstreams.serdes.base import AnySerde, Serde
 from pykstreams.serdes.combined_key import CombinedKey
 from pykstreams.serdes.composed_keys import ComposedKeySerde
@@ -173,7 +173,7 @@ class KTable(Chained, Generic[K, V]):
         those of ``supplier.stores()``. Joins that read a table without a store have transformers of their own, and
         only the stores that they are connected to: materialize the table if its transformer keeps state.
         """
-        check_supplier(supplier, ValueTransformerWithKey)
+        check_supplier(supplier, ValueTransformerWithKey, "transform", "key", "value")
         keys, values = passed_on(self._table.place.key_serde), transformer_serde(supplier)
         store = None if materialized is None else named_table_store(options_of(materialized), keys, values)
         logic = DerivedTable(self._table.logic, store, lambda kept, old: TableTransformValues(supplier, kept, old))

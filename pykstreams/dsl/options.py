@@ -64,6 +64,8 @@ def _example(given: object, kind: type[object]) -> str:
     fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
     if isinstance(given, str) and "name" in fields:
         return f"name={given!r}"
+    if isinstance(given, int) and "num_partitions" in fields:
+        return f"num_partitions={given!r}"
     return "key_serde=..., value_serde=..." if "value_serde" in fields else "..."
 
 
@@ -266,6 +268,11 @@ class Materialized(Options, Generic[K, V]):
             raise ValueError(f"time_to_live is {self.time_to_live!r}; it must be at least 1 ms")
         if not isinstance(self.time_to_live_by, PunctuationType):
             raise TypeError(f"time_to_live_by is {self.time_to_live_by!r}; expected a PunctuationType")
+        if self.time_to_live is None and self.time_to_live_by is not PunctuationType.STREAM_TIME:
+            raise ValueError(
+                "time_to_live_by is given without time_to_live, so that no row would go; give both, as "
+                "time_to_live=timedelta(days=1), or leave it away"
+            )
         if isinstance(self.store, str):
             valid_name(self.store)
         elif self.store is not None and not isinstance(self.store, StoreSupplier):

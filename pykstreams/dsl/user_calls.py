@@ -19,6 +19,7 @@ from typing import TypeVar, cast
 from pykstreams.core.user_code.calls import Call
 from pykstreams.dsl.annotations.argument_types import argument_types, note_contradiction
 from pykstreams.dsl.annotations.makers import note_maker
+from pykstreams.dsl.annotations.missing_returns import note_missing_return
 from pykstreams.dsl.record_serdes import HasRecordSerdes
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -64,6 +65,7 @@ def _compare_types(step: str, arguments: tuple[str, ...], function: object, give
     serdes = cast("HasRecordSerdes", grouped if isinstance(grouped, HasRecordSerdes) else given["self"])._record_serdes
     called = cast("Callable[..., object]", function)
     note_contradiction(serdes.graph, step, called, arguments, argument_types(serdes, called, given))
+    note_missing_return(serdes.graph, step, called)
 
 
 def _by_name(signature: inspect.Signature, given: tuple[object, ...]) -> str:

@@ -32,6 +32,7 @@ from pykstreams.core.types import (
     duration_ms,
     timestamp_ms,
 )
+from pykstreams.core.user_code.suppliers import check_punctuator
 from pykstreams.serdes.base import AnySerde
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.interfaces.store import ChangelogWriter, TaskStore
@@ -187,6 +188,7 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
         step = duration_ms(interval, "interval of a punctuation")
         if step < 1:
             raise ValueError(f"interval of a punctuation is {interval!r}; it must be at least 1 ms")
+        check_punctuator(punctuation_type, callback)
         start = None if start_time is None else timestamp_ms(start_time, "start time of a punctuation")
         made = CapturedPunctuator(step, punctuation_type, callback, start)
         self._punctuators.append(made)

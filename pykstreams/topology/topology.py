@@ -14,7 +14,8 @@ from pykstreams.core.processor import Processor
 from pykstreams.core.processor_wrapper import ProcessorWrapper
 from pykstreams.core.shown_values import with_noun
 from pykstreams.core.types import AnyPartitioner, SinkTopic, TimestampExtractor
-from pykstreams.core.user_code.functions import check_supplier, describe_function, stores_of
+from pykstreams.core.user_code.functions import describe_function, stores_of
+from pykstreams.core.user_code.suppliers import check_supplier
 from pykstreams.serdes.by_type import SerdeOrType, given_serde
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.state.interfaces.store import TaskStore
@@ -423,4 +424,4 @@ def _check_supplier(name: str, supplier: Supplier) -> None:
         return
     if not callable(supplier):
         raise TypeError(f"supplier of processor {name!r} is {supplier!r}; expected a callable without arguments")
-    check_supplier(supplier, Processor)
+    check_supplier(supplier, Processor, "process", "record")

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from pykstreams.bulk.application import StorePlace, tasks_of
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.types import AnyPartitioner
+from pykstreams.core.user_code.functions import describe_function
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.topology.placed_stores import placed_stores
@@ -52,8 +53,8 @@ def partition_chooser(
             return by_key(raw, partitions)
         if not isinstance(chosen, int) or not 0 <= chosen < partitions:
             raise StreamsError(
-                f"partitioner {chosen_by!r} chose partition {chosen!r} for key {key!r}; expected a number from 0 to "
-                f"{partitions - 1}"
+                f"partitioner {describe_function(chosen_by)} chose partition {chosen!r} for key {key!r}; expected a "
+                f"number from 0 to {partitions - 1}"
             )
         return chosen
 

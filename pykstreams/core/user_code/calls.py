@@ -68,6 +68,8 @@ class Call:
 
 def _awaited_instead(step: str, parameter: str) -> str:
     """The cure for a function that has to be awaited: another step in place of this one, or before it."""
+    if parameter == "callback":
+        return "define it with 'def'"
     if parameter == "action" or step.endswith(".map_values"):
         return "use map_values_async of the stream in place of this step"
     before = "await it in map_values_async of the stream first, and"

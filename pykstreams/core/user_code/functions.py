@@ -1,4 +1,4 @@
-"""Names of users' functions for messages, and checks of their suppliers before anything runs."""
+"""Names of users' functions for messages, and the stores that their suppliers bring."""
 
 from __future__ import annotations
 
@@ -34,23 +34,6 @@ def _described(function: Callable[..., object], place: str) -> str:
     whole = name if home is None else f"{home}.{name}"
     code = getattr(inspect.unwrap(function), "__code__", None)
     return whole if code is None else f"{whole} ({place.format(code)})"
-
-
-def check_supplier(supplier: Callable[[], object], expected: type) -> None:
-    """Calls the supplier twice; ``TypeError`` if it is no supplier, ``ValueError`` if it gives one object twice."""
-    if not callable(supplier):
-        raise TypeError(
-            f"{supplier!r} is no supplier; give a class derived from {expected.__name__}, "
-            "or a function without arguments that returns a new object each time"
-        )
-    first = supplier()
-    if not isinstance(first, expected):
-        raise TypeError(f"{describe_function(supplier)} gave {first!r}; expected a {expected.__name__}")
-    if supplier() is first:
-        raise ValueError(
-            f"{describe_function(supplier)} gave the same object twice, {first!r}; "
-            "every task needs a processor of its own: return a new one at each call"
-        )
 
 
 def stores_of(supplier: Callable[[], object]) -> tuple[Any, ...]:

@@ -86,6 +86,11 @@ def exclude(one: object, other: object) -> bool:
     return bool(ones and others) and all(_are_apart(mine, its) for mine in ones or () for its in others or ())
 
 
+def rules_out_none(type_: object) -> bool:
+    """Whether a type is known not to have ``None`` among its values."""
+    return _classes(type_) is not None and not {None, types.NoneType}.intersection(map(unwrapped, members_of(type_)))
+
+
 def _aggregates(given: Mapping[str, object]) -> bool:
     """Whether a step makes something else of values than a value."""
     return "initializer" in given or "aggregator" in given

@@ -112,25 +112,36 @@ class Parameter(NamedTuple):
 
 
 def parameters_of(function: Callable[..., object]) -> tuple[Parameter, ...]:
-    """The parameters of a function that take what it is called with by place, but for ``*args``.
-
-    None of a class, which may convert what it is given, and of a function that a decorator has made, since the
-    annotations that it shows are those of another one.
+    """The parameters of a function that take what it is called with by place, but for ``*args``; see
+    ``plain_function`` for what has none.
     """
     given: tuple[object, ...] = ()
     by_name: set[str] = set()
     while isinstance(function, functools.partial):
         given, by_name = (*given, *function.args), by_name | function.keywords.keys()
         function = function.func
-    if isinstance(function, type):
-        return ()
-    plain = _plain(function)
-    if not inspect.isfunction(plain) or hasattr(plain, "__wrapped__") or hasattr(plain, "__no_type_check__"):
+    plain = plain_function(function)
+    if plain is None:
         return ()
     bound = len(given) + (plain is not function)
     code = plain.__code__
     names = code.co_varnames[: code.co_argcount][bound:]
     return tuple(Parameter(name, _parameter_type(plain, name)) for name in names if name not in by_name)
+
+
+def plain_function(function: Callable[..., object]) -> FunctionType | None:
+    """The function whose code runs, and whose annotations are its own; ``None`` of a class, and of what is decorated.
+
+    A class may convert what it is given, and the annotations that a decorated function shows are those of another one.
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    if isinstance(function, type):
+        return None
+    plain = _plain(function)
+    if not inspect.isfunction(plain) or hasattr(plain, "__wrapped__") or hasattr(plain, "__no_type_check__"):
+        return None
+    return plain
 
 
 def _parameter_type(function: FunctionType, name: str) -> object:

@@ -16,6 +16,7 @@ from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import ProducerRecord, RecordContext
 from pykstreams.core.serialized_sink import SendSerialized, SerializedRecord, SerializedSink
 from pykstreams.core.types import Encoder, Forward, Headers, StreamPartitioner, TopicNameExtractor
+from pykstreams.core.user_code.functions import describe_function
 from pykstreams.runtime.tasks.collector import ANY_PARTITION, RecordCollector
 from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.serdes.base import bind_serializer
@@ -186,7 +187,7 @@ class Sink:
         return send
 
     def _one_serialized_sender(
-        self, topic: str, choose: Callable[[bytes], int] | None, partitioner: object
+        self, topic: str, choose: Callable[[bytes], int] | None, partitioner: Callable[..., object] | None
     ) -> SendSerialized:
         collector, checked, fail, node = self.collector, self._checked, self.fail, self.node
         produce, wait = self._ways_out()
@@ -242,7 +243,7 @@ class Sink:
 
         def open_sender(topic: object) -> Forward:
             if not isinstance(topic, str):
-                raise TypeError(f"topic extractor {extractor!r} gave {topic!r}; expected a topic name")
+                raise TypeError(f"topic extractor {describe_function(extractor)} gave {topic!r}; expected a topic name")
             sender = senders[topic] = self.to_topic(topic, partitioner)
             return sender
 
@@ -281,8 +282,8 @@ class Sink:
                     partitions = _in_order(cast("Collection[int]", chosen))
                 except TypeError as error:
                     raise TypeError(
-                        f"partitioner {partitioner!r} chose {chosen!r} for topic {topic!r}; expected a number from 0 "
-                        f"to {count - 1}, several of them, or None"
+                        f"partitioner {describe_function(partitioner)} chose {chosen!r} for topic {topic!r}; expected "
+                        f"a number from 0 to {count - 1}, several of them, or None"
                     ) from error
                 if not partitions:
                     drop(f"the partitioner chose no partition of topic {topic!r}")
@@ -303,12 +304,13 @@ class Sink:
 
         return send
 
-    def _checked(self, chosen: object, topic: str, count: int, partitioner: object) -> int:
+    def _checked(self, chosen: object, topic: str, count: int, partitioner: Callable[..., object] | None) -> int:
         if isinstance(chosen, int) and chosen >= 0 and (chosen < count or self.collector.one_record_at_a_time):
             return chosen
+        named = None if partitioner is None else describe_function(partitioner)
         raise ValueError(
-            f"partitioner {partitioner!r} chose partition {chosen!r} of topic {topic!r}; expected a number from 0 "
-            f"to {count - 1}"
+            f"partitioner {named} chose partition {chosen!r} of topic {topic!r}; expected a number from 0 to "
+            f"{count - 1}"
         )
 
     def _writer(self, topic: str) -> _Write:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, cast
+from enum import IntEnum, StrEnum
+from typing import Any, Literal, cast
 from uuid import UUID
 
 import pytest
@@ -28,6 +29,14 @@ class CustomerId:
 @dataclass(frozen=True)
 class OrderId:
     number: int
+
+
+class Currency(StrEnum):
+    EUR = "EUR"
+
+
+class Level(IntEnum):
+    LOW = 1
 
 
 def both(one: Any, other: Any) -> str:
@@ -118,7 +127,7 @@ def test_keys_of_other_classes_are_warned_of(join: Join, one: Any, other: Any) -
         (str, str),
         (int, int),
         (Int32, Serdes.integer()),
-        (str, str | int),
+        (Currency, Literal["EUR"]),
         (str, JsonSerde()),
         (str, Serdes.from_functions(lambda value: str(value).encode(), lambda raw: raw.decode())),
         (CustomerId, CustomerId),
@@ -132,7 +141,21 @@ def test_keys_that_may_meet_are_joined(join: Join, one: Any, other: Any) -> None
 
 
 @pytest.mark.parametrize("join", JOINS)
-@pytest.mark.parametrize(("one", "other"), [(int, Int32), (Serdes.integer(), int), (int, float), (float, Float32)])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (int, Int32),
+        (Serdes.integer(), int),
+        (int, float),
+        (float, Float32),
+        (str, Currency),
+        (Literal["EUR"], str),
+        (str, str | int),
+        (Serdes.string(), JsonSerde(Currency)),
+        (int, Level),
+        (date, date | int),
+    ],
+)
 def test_equal_keys_of_other_bytes_are_warned_of(join: Join, one: Any, other: Any) -> None:
     """They meet where topics have one partition only, so that a program may be right."""
     builder = StreamsBuilder()

@@ -168,6 +168,11 @@ STEPS: dict[str, tuple[Step, Any, str]] = {
         "r",
         "repartitioned is 'r'; expected a Repartitioned: repartitioned=Repartitioned(name='r')",
     ),
+    "repartition, number of partitions": (
+        lambda s, given: s.stream.repartition(given),
+        4,
+        "repartitioned is 4; expected a Repartitioned: repartitioned=Repartitioned(num_partitions=4)",
+    ),
     "windows, duration": (
         lambda s, given: s.stream.join(s.other, both, windows=given),
         SECOND,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ from pykstreams.core.errors import ProcessingError, StreamsError
 from pykstreams.core.processor import FixedKeyProcessor, Processor, PunctuationType
 from pykstreams.core.record import FixedKeyRecord, Record
 from pykstreams.processors import UserFixedKeyProcessor, UserProcessor
+from pykstreams.testing import MockProcessorContext
 from tests.unit.processors.fakes import FakeOperatorContext
 
 HEADERS = (("trace", b"1"),)
@@ -261,6 +263,60 @@ def test_supplier_of_something_else_is_refused() -> None:
 def test_supplier_of_the_other_kind_is_refused() -> None:
     with pytest.raises(TypeError, match="expected a FixedKeyProcessor"):
         UserFixedKeyProcessor(To)  # type: ignore[arg-type]
+
+
+async def waits(self: object, record: object) -> None:
+    """Would never be awaited."""
+
+
+def takes_a_pair(self: object, key: str, value: str) -> None:
+    """Would be called with a record."""
+
+
+@pytest.mark.parametrize(("node", "base"), [(UserProcessor, Processor), (UserFixedKeyProcessor, FixedKeyProcessor)])
+def test_processor_that_nobody_awaits_is_refused(node: Any, base: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"Processor: .*waits \(.*, line \d+\) is defined with 'async def', .*map_values_async"
+    ):
+        node(type("Waits", (base,), {"process": waits}))
+
+
+def test_processor_that_takes_no_record_is_refused() -> None:
+    with pytest.raises(
+        TypeError, match=r"Processor: .*takes_a_pair .* takes \(key, value\), and is called with \(record\)"
+    ):
+        UserProcessor(type("Taken", (Processor,), {"process": takes_a_pair}))
+
+
+async def never_awaited(now: int) -> None:
+    """Would never be awaited."""
+
+
+def context_of_a_task() -> Any:
+    FakeOperatorContext().start(UserProcessor(Log))
+    return made[-1].context
+
+
+@pytest.mark.parametrize(
+    ("callback", "said"),
+    [
+        (None, r"callback is None; expected a function that is called with \(time in ms\)"),
+        (lambda: None, r"takes \(\), and is called with \(time in ms\)"),
+        (never_awaited, r"never_awaited \(.*\) is defined with 'async def', and this step does not await it; .*def"),
+    ],
+)
+@pytest.mark.parametrize("make_context", [context_of_a_task, MockProcessorContext])
+def test_punctuator_that_cannot_be_called_is_refused_when_it_is_scheduled(
+    make_context: Callable[[], Any], callback: Any, said: str
+) -> None:
+    with pytest.raises(TypeError, match=rf"schedule: .*{said}"):
+        make_context().schedule(10, PunctuationType.STREAM_TIME, callback)
+
+
+@pytest.mark.parametrize("make_context", [context_of_a_task, MockProcessorContext])
+def test_schedule_by_no_time_is_refused(make_context: Callable[[], Any]) -> None:
+    with pytest.raises(TypeError, match="type of a punctuation is 'stream_time'; expected a member of PunctuationType"):
+        make_context().schedule(10, "stream_time", print)
 
 
 def test_partial_is_a_supplier_and_is_named_in_errors() -> None:

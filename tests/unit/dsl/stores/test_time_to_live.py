@@ -372,3 +372,8 @@ def test_for_a_row_that_would_be_due_after_the_end_of_time_nobody_looks(make: Ma
             app.driver.advance_wall_clock_time(1)
 
         assert (app.punctuations, set(app.kept)) == (0, {"a", "b"})
+
+
+def test_clock_without_a_time_to_live_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"time_to_live_by is given without time_to_live, .* time_to_live=timedelta"):
+        Materialized("rows", time_to_live_by=PunctuationType.WALL_CLOCK_TIME)

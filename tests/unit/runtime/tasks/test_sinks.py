@@ -66,6 +66,31 @@ def test_a_partitioner_that_chooses_nonsense_is_an_error_of_the_sink(chosen: obj
         bench.feed(message("in", 0, "v", 5))
 
 
+def beyond(topic: str, key: object, value: object, partitions: int) -> int:
+    return partitions
+
+
+def any_number(topic: str, key: object, value: object, partitions: int) -> Any:
+    return 0.5
+
+
+def no_topic(key: object, value: object, context: object) -> Any:
+    return 3
+
+
+@pytest.mark.parametrize(
+    ("sink_of", "said"),
+    [
+        (lambda: to(partitioner=beyond), "partitioner .*test_sinks.beyond (line "),
+        (lambda: to(partitioner=any_number), "partitioner .*test_sinks.any_number (line "),
+        (lambda: to(topic=no_topic), "topic extractor .*test_sinks.no_topic (line "),
+    ],
+)
+def test_function_of_a_sink_is_named_with_its_line(sink_of: Callable[[], Any], said: str) -> None:
+    with pytest.raises(ProcessingError, match=said.replace("(", r"\(")):
+        sink_of().feed(message("in", 0, "v", 5))
+
+
 @pytest.mark.parametrize("chosen", [2.0, 0.0, object, [[1]], {2.5, "x"}])
 def test_a_partitioner_that_chooses_no_partitions_at_all_is_told_what_to_choose(chosen: object) -> None:
     bench = to(partitioner=lambda *args: chosen)

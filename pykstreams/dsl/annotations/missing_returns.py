@@ -1,0 +1,50 @@
+"""Functions that are annotated to return something, and return ``None`` at each end, as without a ``return``.
+
+Their code is read once, where a step is given them, so that records pay nothing for it. Invariant: nothing is said of
+a function that may return something else.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+from collections.abc import Callable
+from types import CodeType
+from typing import Final
+
+from pykstreams.dsl.annotations.argument_types import rules_out_none
+from pykstreams.dsl.annotations.inference import plain_function, returned_type, shown_function
+from pykstreams.serdes.by_type import type_name
+from pykstreams.topology.contradiction import Contradiction
+from pykstreams.topology.graph import Graph
+
+_GENERATORS: Final = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+
+
+def note_missing_return(graph: Graph, step: str, function: Callable[..., object]) -> None:
+    """Notes in the graph that a function returns nothing, against its annotation, if that is so."""
+    plain = plain_function(function)
+    if plain is None or not _returns_nothing(plain.__code__):
+        return
+    type_ = returned_type(function)
+    if rules_out_none(type_):
+        name = type_name(type_)
+        what = f"{shown_function(function)} is annotated to return {name}, and returns None whatever comes"
+        cure = f"return the result at each end of the function, or annotate it to return {name} | None"
+        graph.contradictions.append(Contradiction(step, what, cure))
+
+
+def _returns_nothing(code: CodeType) -> bool:
+    """Whether a function has an end that is no exception, and each of them returns ``None``."""
+    if code.co_flags & _GENERATORS:
+        return False
+    ends, before = 0, None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("RETURN_VALUE", "RETURN_CONST"):
+            constant = instruction if instruction.opname == "RETURN_CONST" else before
+            jumped_to = constant is before and instruction.is_jump_target  # as in "return value or None"
+            if constant is None or jumped_to or "CONST" not in constant.opname or constant.argval is not None:
+                return False
+            ends += 1
+        before = instruction
+    return ends > 0
