@@ -227,6 +227,22 @@ def test_times_have_microseconds_and_are_in_utc_and_codes_are_what_they_stand_fo
     assert [pa.string()] * 2 == [schema.field(name).type for name in ("code", "large")]
 
 
+def test_int96_times_far_from_now_stay_what_they_are(tmp_path: Path) -> None:
+    times = [datetime(9999, 12, 31), datetime(2026, 1, 1, 0, 0, 0, 123_456), datetime(1, 1, 1), None]
+    table = pa.table({"at": pa.array(times, pa.timestamp("us")), "in": pa.array([[time] for time in times])})
+    pq.write_table(table, tmp_path / "rows.parquet", use_deprecated_int96_timestamps=True)
+
+    assert [{"at": time, "in": [time]} for time in times] == read(Files(tmp_path / "rows.parquet"))
+
+
+def test_times_that_microseconds_do_not_hold_are_refused(tmp_path: Path) -> None:
+    table = pa.table({"at": pa.array([2**62], pa.timestamp("ms"))})
+    pq.write_table(table, tmp_path / "rows.parquet")
+
+    with pytest.raises(ConfigError, match=r"rows.parquet' cannot be read as parquet: .* out of bounds timestamp"):
+        read(Files(tmp_path / "rows.parquet"))
+
+
 def test_values_of_a_frame_are_in_utc_whatever_the_zone_of_the_session_is() -> None:
     times = pa.array([5_250_000], pa.timestamp("us", "Asia/Tokyo"))
     batch = pa.RecordBatch.from_pydict({"id": ["a"], "at": times})
