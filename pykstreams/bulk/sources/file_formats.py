@@ -23,6 +23,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from pykstreams.bulk.sources.avro_types import columns_of
+from pykstreams.bulk.sources.csv_quotes import CheckedQuotes
 from pykstreams.bulk.sources.large_integers import JsonIntegers, numbers_hold
 from pykstreams.bulk.sources.plain_types import plain_schema, with_types
 from pykstreams.core.errors import ConfigError
@@ -258,7 +259,9 @@ class _Csv:
         reading = pyarrow.csv.ReadOptions(block_size=_BLOCK_BYTES)
         with (
             self.file.stream() as stream,
-            pyarrow.csv.open_csv(stream, reading, parsing, converting) as batches,
+            pyarrow.csv.open_csv(
+                CheckedQuotes(stream, self.delimiter, _BLOCK_BYTES), reading, parsing, converting
+            ) as batches,
         ):
             yield from batches
 

@@ -83,6 +83,41 @@ def test_a_csv_row_with_a_field_too_many_or_too_few_is_refused(row: str, tmp_pat
         read_text(tmp_path, f"a,b\n1,2\n{row}\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('id,n\n1,"abc\n2,x\n3,y\n', "the quote that begins a field is never closed: '\"abc"),
+        ('id,n\n1,"say \\"hi\\""\n', r"a field goes on behind its closing quote, '\"say .* is written as two"),
+        ('id,n\n1,"abc"def\n', "a field goes on behind its closing quote"),
+        ('id,n\n1,"x\n2,y\n3,"z"\n', "a field goes on behind its closing quote"),
+        ('id,n\n1,"' + "x" * 3000 + '"\n2,y\n', "a row has more than 1000 bytes, or a quote that is never closed"),
+        ("id,n\n1," + "x" * 3000 + "\n2,y\n", "a row has more than 1000 bytes, or a quote that is never closed"),
+    ],
+    ids=["open", "backslashes", "behind", "open-before-another", "long-in-quotes", "long"],
+)
+@pytest.mark.parametrize("types", [{}, {"id": "int64", "n": "string"}])
+def test_quotes_of_csv_that_would_alter_rows_are_refused(
+    types: dict[str, str], text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "_BLOCK_BYTES", 1000)
+
+    with pytest.raises(ConfigError, match=rf"rows.csv' cannot be read as csv: {said}"):
+        read_text(tmp_path, text, types=types)
+
+
+@pytest.mark.parametrize("block", [1000, 60, 45])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_quotes_of_csv_stand_around_fields_doubled_inside_of_them_or_within_others(
+    end: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "_BLOCK_BYTES", block)
+    texts = ['"', '""', 'a "b" c', ',"', '"\n"', "\\", "", 'x,y"\n""z', "'"]
+    rows = [f'{at};"{text.replace(chr(34), chr(34) * 2)}";5" pipe' for at, text in enumerate(texts)]
+
+    found = read_text(tmp_path, "\ufeffid;t;u" + end + end.join(rows), delimiter=";")
+    assert [(text, '5" pipe') for text in texts] == [(row["t"], row["u"]) for row in found]
+
+
 LARGE = 2**53 + 1
 """No number of 64 bits is this integer."""
 
