@@ -107,7 +107,7 @@ def naming(file: File, kind: FileFormat) -> Iterator[None]:
     """Makes of an error in reading a file one that names the file."""
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError, EOFError, LookupError) as error:
+    except (pa.ArrowException, OSError, ValueError, EOFError, LookupError, csv.Error) as error:
         why = str(error).partition("\n")[0][:_SHOWN] or type(error).__name__
         raise ConfigError(
             f"file {file.name!r} cannot be read as {kind}: {why}. Correct it, leave it out, or say format= where it is "
@@ -229,9 +229,8 @@ def _are(texts: pa.Array, kind: pa.DataType) -> bool:
 def _header(file: File, delimiter: str) -> tuple[tuple[str, ...], bool]:
     """The columns that the first line names, and whether there is more; of an empty file there are none."""
     with file.stream() as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
-        lines = csv.reader(text, delimiter=delimiter)
-        columns = next(lines, None)
-        has_rows = next(lines, None) is not None
+        columns = next(csv.reader(text, delimiter=delimiter), None)
+        has_rows = next(text, None) is not None
     if columns is None:
         return (), False
     if not columns or len(set(columns)) < len(columns):

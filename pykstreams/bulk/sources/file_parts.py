@@ -89,6 +89,8 @@ def file_parts(
     :param kind: their format; left out, the names tell it.
     """
     given = ", ".join(repr(place.given) for place in places)
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise ConfigError(f"delimiter= is {delimiter!r}; expected one character of ASCII, such as ';' or a tabulator")
     there = [place.files() for place in places]
     if not any(there):
         raise ConfigError(f"there are no files in {given} to read rows from")

@@ -118,6 +118,17 @@ def test_quotes_of_csv_stand_around_fields_doubled_inside_of_them_or_within_othe
     assert [(text, '5" pipe') for text in texts] == [(row["t"], row["u"]) for row in found]
 
 
+def test_a_first_row_of_csv_may_be_wide(tmp_path: Path) -> None:
+    assert [{"id": 1, "t": "x" * 200_000}] == read_text(tmp_path, f"id,t\n1,{'x' * 200_000}\n")
+    assert [{"id": 1, "t": "x" * 200_000}] == read_text(tmp_path, f'"id","t"\n1,"{"x" * 200_000}"')
+
+
+@pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "é"])
+def test_what_cannot_stand_between_fields_is_refused(delimiter: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"delimiter= is .*; expected one character of ASCII"):
+        read_text(tmp_path, "a;b\n1;2\n", delimiter=delimiter)
+
+
 LARGE = 2**53 + 1
 """No number of 64 bits is this integer."""
 
