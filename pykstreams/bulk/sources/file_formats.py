@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ FileFormat: TypeAlias = Literal["parquet", "csv", "json", "avro"]
 BATCH_ROWS: Final = 32_768
 _BLOCK_BYTES: Final = 8 << 20
 _BLOCKS_OF_A_PIECE: Final = 8
-_PACKED: Final = frozenset({".gz", ".bz2", ".zst", ".lz4"})
+_PACKED: Final[Mapping[str, str]] = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 _SUFFIXES: Final[Mapping[str, FileFormat]] = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -44,6 +45,17 @@ _SUFFIXES: Final[Mapping[str, FileFormat]] = {
     ".avro": "avro",
 }
 _SHOWN: Final = 300
+
+_UNREADABLE: Final = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    EOFError,
+    LookupError,
+    OverflowError,
+    csv.Error,
+    zlib.error,
+)
 
 NULLS: Final = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
 """Fields of CSV files that stand for nothing, unless they are in quotes."""
@@ -70,12 +82,16 @@ class File:
 
     def stream(self) -> Any:
         """Opens it to be read from its beginning; what is packed is unpacked."""
-        return self.system.open_input_stream(self.name)
+        return self.system.open_input_stream(self.name, compression=self._packed_by)
 
     @property
     def packed(self) -> bool:
         """Whether it can only be read from its beginning."""
-        return PurePosixPath(self.name).suffix.lower() in _PACKED
+        return self._packed_by is not None
+
+    @property
+    def _packed_by(self) -> str | None:
+        return _PACKED.get(PurePosixPath(self.name).suffix.lower())
 
 
 @dataclass(frozen=True)
@@ -107,7 +123,7 @@ def naming(file: File, kind: FileFormat) -> Iterator[None]:
     """Makes of an error in reading a file one that names the file."""
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError, EOFError, LookupError, csv.Error) as error:
+    except _UNREADABLE as error:
         why = str(error).partition("\n")[0][:_SHOWN] or type(error).__name__
         raise ConfigError(
             f"file {file.name!r} cannot be read as {kind}: {why}. Correct it, leave it out, or say format= where it is "
@@ -276,6 +292,8 @@ def json_files(files: Iterable[File], decided: Mapping[str, pa.DataType]) -> lis
         with naming(file, "json"):
             blocks = _blocks(file, 0, None)
             while piece := list(islice(blocks, _BLOCKS_OF_A_PIECE)):
+                for block in piece:
+                    block.decode()  # Arrow takes texts as they are, and an error would name no file later
                 tables = [pyarrow.json.read_json(pa.BufferReader(block), _at_once(block)) for block in piece]
                 for block, table in zip(piece, tables, strict=True):
                     integers[file.name].look_through(block, table)

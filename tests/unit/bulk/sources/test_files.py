@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 from datetime import UTC, date, datetime, time
@@ -498,6 +499,7 @@ def test_rows_of_no_files_are_none(kind: str, tmp_path: Path) -> None:
         ("rows.json", b'[{"id": 1}]'),
         ("rows.json", b'{"id": 1}\n{"id": '),
         ("rows.json", b'{"id": 1}\n{"id": "x"}\n'),
+        ("rows.json", '{"id": "é"}\n'.encode("latin-1")),
         ("rows.avro", b"Obj\x01 and no more"),
     ],
 )
@@ -543,6 +545,30 @@ def test_what_cannot_be_read_is_said(
 
     with pytest.raises(ConfigError, match=message):
         read(Files(tmp_path, **said))
+
+
+def test_an_avro_file_whose_packed_rows_are_damaged_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.avro"
+    with path.open("wb") as file:
+        schema = {"type": "record", "name": "Row", "fields": [{"name": "id", "type": "string"}]}
+        fastavro.writer(file, schema, [{"id": f"{at:09}"} for at in range(100)], codec="deflate")
+    whole = path.read_bytes()
+    mark = whole[-16:]  # of the end of the header, and of each block: lengths, and packed rows
+    head, block, _ = whole.split(mark)
+    path.write_bytes(mark.join([head, block[:4] + b"\xff" * (len(block) - 4), b""]))
+
+    with pytest.raises(ConfigError, match=rf"file '{path}' cannot be read as avro: Error .* while decompressing"):
+        read(Files(path))
+
+
+@pytest.mark.parametrize("end", ["gz", "GZ", "Bz2", "bz2"])
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_packed_files_are_unpacked_however_their_names_are_written(kind: str, end: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rows.{kind}.{end}"
+    pack = gzip.compress if end.lower() == "gz" else bz2.compress
+    path.write_bytes(pack(b"n\n1\n" if kind == "csv" else b'{"n": 1}\n'))
+
+    assert [{"n": 1}] == read(Files(path)) == read(Files(tmp_path))
 
 
 def test_a_part_can_be_read_again_and_in_another_process(tmp_path: Path) -> None:
