@@ -311,6 +311,35 @@ def test_folders_tell_columns_as_hive_writes_them(tmp_path: Path) -> None:
     assert [{"n": 1, "year": 2013, "where": "a/b"}, {"n": 1, "year": 2014, "where": None}] == read(Files(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("name", "types", "value"),
+    [
+        ("zip=00123", {}, 123),
+        ("zip=00123", {"zip": "string"}, "00123"),
+        ("zip=00123", {"zip": "double"}, 123.0),
+        ("zip=2026-01-31", {}, "2026-01-31"),
+        ("zip=2026-01-31", {"zip": "date32"}, date(2026, 1, 31)),
+        (f"zip={2**63}", {}, f"{2**63}"),
+        ("zip=__HIVE_DEFAULT_PARTITION__", {"zip": "string"}, None),
+    ],
+)
+def test_types_say_what_the_names_of_folders_mean(
+    name: str, types: dict[str, str], value: object, tmp_path: Path
+) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "rows.csv").write_text("n\n1\n")
+
+    assert [{"n": 1, "zip": value}] == read(Files(tmp_path, types=types))
+
+
+def test_a_name_of_a_folder_that_is_not_what_types_say_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "zip=x").mkdir()
+    (tmp_path / "zip=x" / "rows.csv").write_text("n\n1\n")
+
+    with pytest.raises(ConfigError, match=r"zip=x/rows.csv' cannot be read as csv: .*folder.* 'zip' .* 'x'.* int64"):
+        read(Files(tmp_path, types={"zip": "int64"}))
+
+
 def test_other_files_of_a_folder_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("README.txt", "_SUCCESS", ".part-1.csv.crc", "_temporary/part-9.csv"):
         path = tmp_path / name
