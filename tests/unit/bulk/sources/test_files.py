@@ -356,6 +356,25 @@ def test_other_files_of_a_folder_are_left_out(tmp_path: Path, caplog: pytest.Log
     assert "_SUCCESS" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("log", "kind"),
+    [
+        ("_delta_log/00000000000000000000.json", "delta"),
+        (".hoodie/hoodie.properties", "hudi"),
+        ("metadata/00000-7d1f.metadata.json", "iceberg"),
+    ],
+)
+def test_the_folder_of_a_table_that_has_a_log_is_refused(log: str, kind: str, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "part-0.parquet")
+    (tmp_path / log).parent.mkdir()
+    (tmp_path / log).write_text("{}")
+
+    said = rf"is the folder of a table of {kind}, .* replaced or deleted there.* SparkRead\('{kind}', .* its files"
+    with pytest.raises(ConfigError, match=said):
+        Files(tmp_path, format="parquet").parts()
+    assert [{"id": 1}] == read(Files(tmp_path / "part-0.parquet"))
+
+
 def test_files_come_in_the_order_in_which_they_are_named_and_those_of_a_folder_by_name(tmp_path: Path) -> None:
     for name in ("b/2", "b/1", "a/9"):
         path = tmp_path / f"{name}.csv"
