@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pykstreams.bulk.application import Application
 from pykstreams.bulk.backfills.records import RECORDS, SENT, packed
 from pykstreams.bulk.sources.header_columns import headers_of
+from pykstreams.bulk.sources.python_objects import describe_row
 from pykstreams.bulk.sources.rows import RowReader
 from pykstreams.bulk.sources.store_bootstrap import Column, Row, StoreBootstrap
 from pykstreams.bulk.sources.topic_parts import WITH_HEADERS, TopicPart
@@ -226,7 +227,7 @@ class HistoryReading:
         return time_of
 
     def _refused(self, why: str, batch: pa.RecordBatch, at: int) -> StreamsError:
-        row = repr(batch.slice(at, 1).to_pylist()[0])
+        row = repr(describe_row(batch, at))
         return StreamsError(
             f"a row of the history of topic {self.topic!r} cannot be taken: {why}; the row: {row[:500]}. Correct it, "
             "or say which columns are what: TopicHistory(source, key=..., value=..., timestamp=...)"
