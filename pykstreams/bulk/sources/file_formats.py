@@ -229,7 +229,7 @@ def _still_possible(texts: pa.Array, types: tuple[pa.DataType, ...]) -> tuple[pa
             fitting.add(pa.float64())
         if _are(texts, pa.int64()):  # only of what is a number: by itself 0x1F is an integer, too
             fitting.add(pa.int64())
-    elif _are(texts, pa.bool_()):
+    elif _are(texts, pa.bool_()) and not pc.any(pc.is_in(texts, pa.array(["0", "1"]))).as_py():
         fitting.add(pa.bool_())
     return tuple(kind for kind in types if kind in fitting)
 

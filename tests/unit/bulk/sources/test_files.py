@@ -78,6 +78,15 @@ def test_a_column_has_one_type_in_all_csv_files_wherever_its_first_text_stands(
     assert {float} == {type(row["n"]) for row in rows}
 
 
+@pytest.mark.parametrize("split", [False, True])
+def test_a_csv_column_of_truths_and_of_digits_is_text_wherever_files_are_cut(split: bool, tmp_path: Path) -> None:
+    fields = ["true", "1", "0", "False"]
+    for at, some in enumerate([fields[:2], fields[2:]] if split else [fields]):
+        (tmp_path / f"{at}.csv").write_text("a\n" + "\n".join(some))
+
+    assert fields == [row["a"] for row in read(Files(tmp_path))]
+
+
 @pytest.mark.parametrize("row", ["3,4,5", "3"])
 def test_a_csv_row_with_a_field_too_many_or_too_few_is_refused(row: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"rows.csv' cannot be read as csv: .*Expected 2 columns, got"):
