@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,6 +46,7 @@ _SUFFIXES: Final[Mapping[str, FileFormat]] = {
     ".avro": "avro",
 }
 _SHOWN: Final = 300
+_BEFORE_ROWS: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*")
 
 _UNREADABLE: Final = (
     pa.ArrowException,
@@ -292,6 +294,8 @@ def json_files(files: Iterable[File], decided: Mapping[str, pa.DataType]) -> lis
         with naming(file, "json"):
             blocks = _blocks(file, 0, None)
             while piece := list(islice(blocks, _BLOCKS_OF_A_PIECE)):
+                if len(cuts) == 1 and _BEFORE_ROWS.sub(b"", piece[0][:_SHOWN]).startswith(b"["):
+                    raise ValueError("it is a list; expected an object a line, as jq -c '.[]' writes those of a list")
                 for block in piece:
                     block.decode()  # Arrow takes texts as they are, and an error would name no file later
                 tables = [pyarrow.json.read_json(pa.BufferReader(block), _at_once(block)) for block in piece]

@@ -7,6 +7,7 @@ from its beginning.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -160,6 +161,11 @@ def _files(there: Sequence[tuple[Located, Sequence[str]]], kind: FileFormat, dec
             log.warning("left out of %r, since they are no %s files: %s", place.given, kind, foreign[:5])
         left = set(foreign)
         found += [(place, name, _in_folders(place, name)) for name in names if name not in left]
+    counted = Counter((place.system.type_name, name) for place, name, _ in found)
+    if twice := [name for (_, name), count in counted.items() if count > 1]:
+        raise ConfigError(
+            f"files are named twice: {twice[:5]}; their rows would count twice, so name each of them once"
+        )
     texts: dict[str, set[str]] = {}
     for _, _, columns in found:
         for column, text in columns.items():

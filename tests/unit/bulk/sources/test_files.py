@@ -393,6 +393,20 @@ def test_files_come_in_the_order_in_which_they_are_named_and_those_of_a_folder_b
     assert ["b/1", "b/2", "a/9"] == [row["n"] for row in read(Files([tmp_path / "b", tmp_path / "a" / "9.csv"]))]
 
 
+def test_files_that_are_named_twice_are_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("n\n1\n")
+
+    with pytest.raises(ConfigError, match=r"files are named twice: \['.*/b.csv'\].*name each of them once"):
+        Files([tmp_path, tmp_path / "b.csv"]).parts()
+
+
+def test_json_that_is_one_list_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    for text in ('[{"id": 1}]', '\ufeff\n [\n{"id": 1},\n{"id": 2}\n]\n'):
+        with pytest.raises(ConfigError, match=r"rows.json' cannot be read as json: it is a list; expected an object a"):
+            read_text(tmp_path, text, "rows.json")
+
+
 def test_a_file_that_is_named_is_read_whatever_its_name_is(tmp_path: Path) -> None:
     assert [{"n": 1}] == read_text(tmp_path, "n\n1\n", "rows.txt", format="csv")
 
