@@ -161,7 +161,24 @@ def merged_columns(
 
 def _widest(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     schemas = [pa.schema([("", kind)]) for kind in (one, other)]
-    return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    found = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    if _alters(one, found) or _alters(other, found):
+        raise pa.ArrowTypeError(f"{found} does not hold what {one} and {other} are")
+    return found
+
+
+def _alters(kind: Any, wider: Any) -> bool:
+    """Whether values become others in a type that Arrow takes for a wider one: digits are lost, or a text is bytes."""
+    types = pa.types
+    if types.is_struct(kind):
+        return any(_alters(field.type, wider.field(field.name).type) for field in kind)
+    if types.is_map(kind):
+        return _alters(kind.item_type, wider.item_type)
+    if types.is_list(kind):
+        return _alters(kind.value_type, wider.value_type)
+    if types.is_decimal(kind):
+        return bool(types.is_floating(wider))
+    return bool(types.is_string(kind) and types.is_binary(wider))
 
 
 def parquet_files(files: Iterable[File]) -> list[Found]:

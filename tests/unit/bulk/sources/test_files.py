@@ -258,6 +258,27 @@ def test_columns_of_two_types_are_refused_unless_one_is_said(tmp_path: Path) -> 
     assert [{"id": "1"}, {"id": "x"}] == read(Files(tmp_path, types={"id": "string"}))
 
 
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(pa.array([Decimal("12345678901234567890.12")]), pa.array([0.5])), (pa.array(["x"]), pa.array([b"x"]))],
+)
+def test_decimals_do_not_become_numbers_nor_texts_bytes_for_the_sake_of_another_file(
+    one: pa.Array, other: pa.Array, nested: bool, tmp_path: Path
+) -> None:
+    for at, column in enumerate([one, other, one]):
+        inner = pa.StructArray.from_arrays([column], ["x"])
+        wrapped = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), inner)
+        pq.write_table(pa.table({"v": wrapped if nested else column}), tmp_path / f"{at}.parquet")
+
+    with pytest.raises(
+        ConfigError, match=r"column 'v' is .* in '.*0.parquet' and .* in '.*1.parquet'; make them alike"
+    ):
+        Files(tmp_path).parts()
+    if not nested:
+        assert [str, str, str] == [type(row["v"]) for row in read(Files(tmp_path, types={"v": "string"}))]
+
+
 def test_times_have_microseconds_and_are_in_utc_and_codes_are_what_they_stand_for(tmp_path: Path) -> None:
     moment = datetime(2013, 1, 1, 5, 0, 0, 123_456, tzinfo=UTC)
     nanoseconds = int(moment.timestamp()) * 10**9 + 123_456_789
