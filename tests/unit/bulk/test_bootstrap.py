@@ -535,3 +535,23 @@ def test_a_row_with_a_day_that_python_does_not_have_is_refused_by_itself(said: d
     rejects = "".join((tmp_path / "out" / name).read_text() for name in report.stores["customers"].rejects)
     assert "column 'day' has a value of type date32[day] that is no object of Python (" in rejects
     assert '"id": "c1"' in rejects
+
+
+def test_a_row_that_cannot_meet_others_for_a_day_that_python_does_not_have_is_said(tmp_path: Path) -> None:
+    builder = StreamsBuilder()
+    consumed = Consumed(key_serde=Serdes.string(), value_serde=JsonSerde())
+    orders, customers = builder.table("orders", consumed), builder.table("customers", consumed)
+    orders.join(
+        customers,
+        lambda order, customer: order,
+        foreign_key_extractor=lambda order: order["customer"],
+        table_joined=TableJoined(name="by"),
+    )
+    days = pa.array([1, 2**30], pa.int32()).cast(pa.date32())
+    source = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"id": ["o1", "o2"], "customer": ["a", "b"], "day": days}), source)
+    spec = StoreBootstrap("by-subscription-store", source, key="id", value=["customer"], on_error="count")
+    options: Any = {"engine": "local", "changelog": "base-only", "source_offsets": None, "partitions": 3}
+
+    with pytest.raises(RowError, match=r"'by-subscription-store' cannot be taken: column 'day' .* leave it out"):
+        bootstrap(builder.build(StreamsConfig(CONFIG)), [spec], out=tmp_path / "out", config=CONFIG, **options)
