@@ -25,6 +25,7 @@ _INTEGER = struct.Struct(">i")
 _LONG = struct.Struct(">q")
 _FLOAT = struct.Struct(">f")
 _DOUBLE = struct.Struct(">d")
+_NAN: Final = bytes.fromhex("7ff8000000000000")
 
 _UUID_GROUPS = re.compile("([0-9a-fA-F]+)-([0-9a-fA-F]+)-([0-9a-fA-F]+)-([0-9a-fA-F]+)-([0-9a-fA-F]+)")
 _UUID_BITS = (32, 16, 16, 16, 48)
@@ -95,12 +96,18 @@ class FloatSerde(_PrimitiveSerde[float]):
 
 @dataclass(frozen=True)
 class DoubleSerde(_PrimitiveSerde[float]):
-    """8-byte IEEE 754 numbers."""
+    """8-byte IEEE 754 numbers; every NaN has the same bytes (``DoubleSerializer.serialize``, 4.3.1)."""
 
     width = 8
 
     def encoder(self, topic: str) -> Encoder:
-        return _number_encoder(_DOUBLE, self, topic, "a float")
+        encode_number = _number_encoder(_DOUBLE, self, topic, "a float")
+
+        def encode(data: object, headers: Headers) -> bytes | None:
+            raw = encode_number(data, headers)
+            return raw if data == data else _NAN  # no NaN is equal to itself
+
+        return encode
 
     def decoder(self, topic: str) -> Decoder:
         return _number_decoder(_DOUBLE, self, topic)

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from pykstreams.bulk.application import Application
 from pykstreams.bulk.backfills.records import RECORDS, SENT, packed
-from pykstreams.bulk.sources.header_columns import headers_of
+from pykstreams.bulk.sources.header_columns import HEADERS, headers_of
+from pykstreams.bulk.sources.python_objects import describe_row
 from pykstreams.bulk.sources.rows import RowReader
 from pykstreams.bulk.sources.store_bootstrap import Column, Row, StoreBootstrap
 from pykstreams.bulk.sources.topic_parts import WITH_HEADERS, TopicPart
@@ -38,7 +39,8 @@ class TopicHistory:
     """The records that a topic had.
 
     Columns of bytes are taken as they are; others are written by the topic's serdes. Columns named ``partition`` and
-    ``offset`` (whole numbers) and ``headers`` (a list of structs of ``key`` and ``value``) are heeded if there are any.
+    ``offset`` (whole numbers) and ``headers`` (a list of structs of ``key`` and ``value``, or a map) are heeded if
+    there are any.
 
     :param source: a path, a source of ``pykstreams.spark``, or a Spark DataFrame; ``KafkaTopic`` for the topic itself.
     :param key: a column, or a function of the row (or its name, ``module:attribute``).
@@ -94,7 +96,7 @@ class HistoryReading:
         choose = source.placement or partition_for_key
         highest: dict[int, int] = {}
         for batch in batches:
-            headers = headers_of(_column(batch, "headers"), batch.num_rows)
+            headers = headers_of(_headers(batch, self.topic), batch.num_rows)
             places = _whole_numbers(batch, "partition", self.topic)
             offsets = _whole_numbers(batch, "offset", self.topic)
             columns: tuple[list[object], ...] = tuple([] for _ in RECORDS)
@@ -226,7 +228,7 @@ class HistoryReading:
         return time_of
 
     def _refused(self, why: str, batch: pa.RecordBatch, at: int) -> StreamsError:
-        row = repr(batch.slice(at, 1).to_pylist()[0])
+        row = repr(describe_row(batch, at))
         return StreamsError(
             f"a row of the history of topic {self.topic!r} cannot be taken: {why}; the row: {row[:500]}. Correct it, "
             "or say which columns are what: TopicHistory(source, key=..., value=..., timestamp=...)"
@@ -262,6 +264,24 @@ def _origin(task: str) -> int:
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array | None:
     return batch.column(name) if name in batch.schema.names else None
+
+
+def _headers(batch: pa.RecordBatch, topic: str) -> pa.Array | None:
+    """The column of headers, if there is one; texts in it are UTF-8."""
+    column = _column(batch, "headers")
+    if column is None or column.null_count == batch.num_rows:
+        return None
+    try:
+        found = column.cast(HEADERS)
+        why = "has one without key" if pc.struct_field(found.flatten(), "key").null_count else ""
+    except pa.ArrowException as error:
+        why = f"is of type {column.type} ({error})"
+    if not why:
+        return found
+    raise ConfigError(
+        f"column 'headers' of the history of topic {topic!r} {why}; expected lists of structs of key and value. "
+        "Correct it or, where it means something else, give it another name"
+    )
 
 
 def _whole_numbers(batch: pa.RecordBatch, name: str, topic: str) -> list[int | None]:

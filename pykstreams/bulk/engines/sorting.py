@@ -20,6 +20,8 @@ RUN_BYTES: Final = 64 << 20
 AT_ONCE: Final = 200
 """How many runs are open at once: macOS lets a process open 256 files, Linux 1024, and databases need some, too."""
 _BATCH_ROWS: Final = 10_000
+_BATCH_BYTES: Final = 1 << 20
+"""How many bytes the rows of a batch in a file have at most, unless there is only one."""
 
 
 class SortedRuns:
@@ -105,7 +107,9 @@ def _merge_into(path: Path, files: Sequence[Path], keys: Sequence[str]) -> None:
 def _write(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
         for batch in batches:
-            writer.write_batch(batch)
+            rows = max(1, batch.num_rows * _BATCH_BYTES // max(1, batch.nbytes))
+            for at in range(0, batch.num_rows, rows):
+                writer.write_batch(batch.slice(at, rows))
 
 
 def _merged(files: Sequence[Path], keys: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from pykstreams.bulk.sources.avro_types import columns_of
+from pykstreams.bulk.sources.csv_quotes import CheckedQuotes
 from pykstreams.bulk.sources.large_integers import JsonIntegers, numbers_hold
 from pykstreams.bulk.sources.plain_types import plain_schema, with_types
 from pykstreams.core.errors import ConfigError
@@ -32,7 +35,7 @@ FileFormat: TypeAlias = Literal["parquet", "csv", "json", "avro"]
 BATCH_ROWS: Final = 32_768
 _BLOCK_BYTES: Final = 8 << 20
 _BLOCKS_OF_A_PIECE: Final = 8
-_PACKED: Final = frozenset({".gz", ".bz2", ".zst", ".lz4"})
+_PACKED: Final[Mapping[str, str]] = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 _SUFFIXES: Final[Mapping[str, FileFormat]] = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -43,6 +46,18 @@ _SUFFIXES: Final[Mapping[str, FileFormat]] = {
     ".avro": "avro",
 }
 _SHOWN: Final = 300
+_BEFORE_ROWS: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*")
+
+_UNREADABLE: Final = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    EOFError,
+    LookupError,
+    OverflowError,
+    csv.Error,
+    zlib.error,
+)
 
 NULLS: Final = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
 """Fields of CSV files that stand for nothing, unless they are in quotes."""
@@ -69,12 +84,16 @@ class File:
 
     def stream(self) -> Any:
         """Opens it to be read from its beginning; what is packed is unpacked."""
-        return self.system.open_input_stream(self.name)
+        return self.system.open_input_stream(self.name, compression=self._packed_by)
 
     @property
     def packed(self) -> bool:
         """Whether it can only be read from its beginning."""
-        return PurePosixPath(self.name).suffix.lower() in _PACKED
+        return self._packed_by is not None
+
+    @property
+    def _packed_by(self) -> str | None:
+        return _PACKED.get(PurePosixPath(self.name).suffix.lower())
 
 
 @dataclass(frozen=True)
@@ -106,7 +125,7 @@ def naming(file: File, kind: FileFormat) -> Iterator[None]:
     """Makes of an error in reading a file one that names the file."""
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError, EOFError, LookupError) as error:
+    except _UNREADABLE as error:
         why = str(error).partition("\n")[0][:_SHOWN] or type(error).__name__
         raise ConfigError(
             f"file {file.name!r} cannot be read as {kind}: {why}. Correct it, leave it out, or say format= where it is "
@@ -142,18 +161,40 @@ def merged_columns(
 
 def _widest(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     schemas = [pa.schema([("", kind)]) for kind in (one, other)]
-    return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    found = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    if _alters(one, found) or _alters(other, found):
+        raise pa.ArrowTypeError(f"{found} does not hold what {one} and {other} are")
+    return found
+
+
+def _alters(kind: Any, wider: Any) -> bool:
+    """Whether values become others in a type that Arrow takes for a wider one: digits are lost, or a text is bytes."""
+    types = pa.types
+    if types.is_struct(kind):
+        return any(_alters(field.type, wider.field(field.name).type) for field in kind)
+    if types.is_map(kind):
+        return _alters(kind.item_type, wider.item_type)
+    if types.is_list(kind):
+        return _alters(kind.value_type, wider.value_type)
+    if types.is_decimal(kind):
+        return bool(types.is_floating(wider))
+    return bool(types.is_string(kind) and types.is_binary(wider))
 
 
 def parquet_files(files: Iterable[File]) -> list[Found]:
     """Parquet files: a piece is a row group."""
     found = []
     for file in files:
-        with naming(file, "parquet"), pq.ParquetFile(file.system.open_input_file(file.name)) as opened:
+        with naming(file, "parquet"), _open_parquet(file) as opened:
             rows = [opened.metadata.row_group(at).num_rows for at in range(opened.num_row_groups)]
             pieces = [_RowGroup(file, at) for at in range(opened.num_row_groups)]
             found.append(Found(file, plain_schema(opened.schema_arrow), pieces, rows))
     return found
+
+
+def _open_parquet(file: File) -> pq.ParquetFile:
+    """Opens a file; nanoseconds, as which times of 96 bits are read else, do not reach beyond the year 2262."""
+    return pq.ParquetFile(file.system.open_input_file(file.name), coerce_int96_timestamp_unit="us")
 
 
 @dataclass(frozen=True)
@@ -162,7 +203,7 @@ class _RowGroup:
     number: int
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        with pq.ParquetFile(self.file.system.open_input_file(self.file.name)) as opened:
+        with _open_parquet(self.file) as opened:
             yield from opened.iter_batches(BATCH_ROWS, [self.number])
 
 
@@ -207,7 +248,7 @@ def _still_possible(texts: pa.Array, types: tuple[pa.DataType, ...]) -> tuple[pa
             fitting.add(pa.float64())
         if _are(texts, pa.int64()):  # only of what is a number: by itself 0x1F is an integer, too
             fitting.add(pa.int64())
-    elif _are(texts, pa.bool_()):
+    elif _are(texts, pa.bool_()) and not pc.any(pc.is_in(texts, pa.array(["0", "1"]))).as_py():
         fitting.add(pa.bool_())
     return tuple(kind for kind in types if kind in fitting)
 
@@ -223,9 +264,8 @@ def _are(texts: pa.Array, kind: pa.DataType) -> bool:
 def _header(file: File, delimiter: str) -> tuple[tuple[str, ...], bool]:
     """The columns that the first line names, and whether there is more; of an empty file there are none."""
     with file.stream() as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
-        lines = csv.reader(text, delimiter=delimiter)
-        columns = next(lines, None)
-        has_rows = next(lines, None) is not None
+        columns = next(csv.reader(text, delimiter=delimiter), None)
+        has_rows = next(text, None) is not None
     if columns is None:
         return (), False
     if not columns or len(set(columns)) < len(columns):
@@ -253,7 +293,9 @@ class _Csv:
         reading = pyarrow.csv.ReadOptions(block_size=_BLOCK_BYTES)
         with (
             self.file.stream() as stream,
-            pyarrow.csv.open_csv(stream, reading, parsing, converting) as batches,
+            pyarrow.csv.open_csv(
+                CheckedQuotes(stream, self.delimiter, _BLOCK_BYTES), reading, parsing, converting
+            ) as batches,
         ):
             yield from batches
 
@@ -269,6 +311,10 @@ def json_files(files: Iterable[File], decided: Mapping[str, pa.DataType]) -> lis
         with naming(file, "json"):
             blocks = _blocks(file, 0, None)
             while piece := list(islice(blocks, _BLOCKS_OF_A_PIECE)):
+                if len(cuts) == 1 and _BEFORE_ROWS.sub(b"", piece[0][:_SHOWN]).startswith(b"["):
+                    raise ValueError("it is a list; expected an object a line, as jq -c '.[]' writes those of a list")
+                for block in piece:
+                    block.decode()  # Arrow takes texts as they are, and an error would name no file later
                 tables = [pyarrow.json.read_json(pa.BufferReader(block), _at_once(block)) for block in piece]
                 for block, table in zip(piece, tables, strict=True):
                     integers[file.name].look_through(block, table)

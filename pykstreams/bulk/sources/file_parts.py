@@ -7,7 +7,8 @@ from its beginning.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
@@ -74,7 +75,12 @@ class FilePart:
             except pa.ArrowException as error:
                 raise ValueError(f"column {field.name!r} is not all {field.type}: {error}") from error
         value = self.file.folder_columns.get(field.name)
-        return pa.nulls(rows, field.type) if value is None else pa.repeat(pa.scalar(value, field.type), rows)
+        if value is None:
+            return pa.nulls(rows, field.type)
+        try:
+            return pa.repeat(pa.scalar(value).cast(field.type), rows)
+        except pa.ArrowException as error:
+            raise ValueError(f"its folder says that {field.name!r} is {value!r}, which is no {field.type}") from error
 
 
 def file_parts(
@@ -89,14 +95,16 @@ def file_parts(
     :param kind: their format; left out, the names tell it.
     """
     given = ", ".join(repr(place.given) for place in places)
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise ConfigError(f"delimiter= is {delimiter!r}; expected one character of ASCII, such as ';' or a tabulator")
     there = [place.files() for place in places]
     if not any(there):
         raise ConfigError(f"there are no files in {given} to read rows from")
     kind = kind or _format_by_names([name for found in there for name in found], given)
-    files = _files(list(zip(places, there, strict=True)), kind)
+    decided = {name: _type(name, text) for name, text in types.items()}
+    files = _files(list(zip(places, there, strict=True)), kind, decided)
     if not files:
         raise ConfigError(f"there are no {kind} files in {given}; name other files themselves, and say format=")
-    decided = {name: _type(name, text) for name, text in types.items()}
     if kind == "avro" and decided:
         raise ConfigError(f"types= says what the columns of {given} are, and Avro files say it themselves")
     found = _found(kind, files, decided, nulls, delimiter)
@@ -144,7 +152,7 @@ def _format_by_names(names: Sequence[str], given: str) -> FileFormat:
     raise ConfigError(f"the format of {given} is not told by the names; say format='parquet' (or csv, json, avro)")
 
 
-def _files(there: Sequence[tuple[Located, Sequence[str]]], kind: FileFormat) -> list[File]:
+def _files(there: Sequence[tuple[Located, Sequence[str]]], kind: FileFormat, decided: Collection[str]) -> list[File]:
     """The files that are of a format, and those that were named themselves, whatever their names tell."""
     found: list[tuple[Located, str, dict[str, str]]] = []
     for place, names in there:
@@ -153,11 +161,16 @@ def _files(there: Sequence[tuple[Located, Sequence[str]]], kind: FileFormat) -> 
             log.warning("left out of %r, since they are no %s files: %s", place.given, kind, foreign[:5])
         left = set(foreign)
         found += [(place, name, _in_folders(place, name)) for name in names if name not in left]
+    counted = Counter((place.system.type_name, name) for place, name, _ in found)
+    if twice := [name for (_, name), count in counted.items() if count > 1]:
+        raise ConfigError(
+            f"files are named twice: {twice[:5]}; their rows would count twice, so name each of them once"
+        )
     texts: dict[str, set[str]] = {}
     for _, _, columns in found:
         for column, text in columns.items():
             texts.setdefault(column, set()).add(text)
-    numbers = {column for column, some in texts.items() if all(text.isdecimal() for text in some - {_NO_VALUE})}
+    numbers = {column for column, some in texts.items() if column not in decided and _are_integers(some - {_NO_VALUE})}
     return [
         File(name, place.system, {column: _value(text, column in numbers) for column, text in columns.items()})
         for place, name, columns in found
@@ -168,6 +181,10 @@ def _in_folders(place: Located, name: str) -> dict[str, str]:
     """The columns in the names of folders below a place, as Hive writes them."""
     parts = (part.partition("=") for part in PurePosixPath(name).relative_to(place.path).parts[:-1])
     return {unquote(column): unquote(text) for column, equals, text in parts if equals}
+
+
+def _are_integers(texts: Iterable[str]) -> bool:
+    return all(text.isascii() and text.isdecimal() and int(text) < 2**63 for text in texts)
 
 
 def _value(text: str, number: bool) -> object:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from pyarrow import fs
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.state.bulk.folder import is_url, system_of
+
+_LOGS: Final[Mapping[str, str]] = {"_delta_log": "delta", ".hoodie": "hudi"}
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Located:
         """The paths of the files of a folder and those below it, by name, or of the one file that it is.
 
         Those that are hidden, or whose names begin with ``_``, are what writers keep beside rows; ``ConfigError`` where
-        there is nothing.
+        there is nothing, or a table of which a log says which files are a part of it still.
         """
         info = self.system.get_file_info(self.path)
         if info.type == fs.FileType.NotFound:
@@ -36,7 +39,20 @@ class Located:
         if info.type != fs.FileType.Directory:
             return [self.path]
         found = self.system.get_file_info(fs.FileSelector(self.path, recursive=True))
+        table = next((kind for one in found if (kind := self._table_of_log(one.path)) is not None), None)
+        if table is not None:
+            raise ConfigError(
+                f"{self.given!r} is the folder of a table of {table}, and may have files with rows that were replaced "
+                f"or deleted there; read the table by SparkRead({table!r}, ...), or name its files that count"
+            )
         return sorted(one.path for one in found if one.type == fs.FileType.File and self._shown(one.path))
+
+    def _table_of_log(self, path: str) -> str | None:
+        """The format of the table to whose log a path belongs."""
+        parts = PurePosixPath(path).relative_to(self.path).parts
+        if len(parts) > 1 and parts[-2] == "metadata" and parts[-1].endswith(".metadata.json"):
+            return "iceberg"
+        return next((kind for name, kind in _LOGS.items() if name in parts), None)
 
     def _shown(self, path: str) -> bool:
         parts = PurePosixPath(path).relative_to(self.path).parts

@@ -13,15 +13,20 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows, with plain types."""
+    """The same rows, with plain types; ``pa.ArrowInvalid`` for a time that microseconds do not hold."""
     schema = plain_schema(batch.schema)
     if schema.equals(batch.schema):
         return batch
-    columns = [column.cast(field.type, safe=False) for column, field in zip(batch.columns, schema, strict=True)]
+    columns = [column.cast(options=_cut_off(field.type)) for column, field in zip(batch.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _cut_off(kind: pa.DataType) -> pc.CastOptions:
+    return pc.CastOptions(kind, allow_time_truncate=True)
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

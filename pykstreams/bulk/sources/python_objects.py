@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import pyarrow as pa
 
 from pykstreams.bulk.sources.store_bootstrap import Row
 
 _Change: TypeAlias = Callable[[object], object]
+
+_NO_OBJECT: Final = (ValueError, OverflowError)
 
 
 def objects_of(column: pa.Array) -> list[object]:
@@ -32,6 +34,30 @@ def rows_of(batch: pa.RecordBatch) -> list[Row]:
             for row in rows:
                 row[field.name] = change(row[field.name])
     return rows
+
+
+def describe_row(batch: pa.RecordBatch, at: int) -> Row:
+    """Describes one row for a message: of a value that is no object of Python, its type."""
+    return {name: _shown(column.slice(at, 1)) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+
+
+def _shown(value: pa.Array) -> object:
+    try:
+        return value.to_pylist()[0]
+    except _NO_OBJECT:
+        return f"<{value.type}>"
+
+
+def find_unreadable(batch: pa.RecordBatch) -> ValueError | None:
+    """Finds the column with a value that is no object of Python: a day after the year 9999, or no text."""
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            column.to_pylist()
+        except _NO_OBJECT as error:
+            return ValueError(
+                f"column {name!r} has a value of type {column.type} that is no object of Python ({error})"
+            )
+    return None
 
 
 def _change_of(kind: pa.DataType) -> _Change | None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 
 from pykstreams.bulk.application import Application
 from pykstreams.bulk.sources.plain_types import plain
-from pykstreams.bulk.sources.python_objects import objects_of, rows_of
+from pykstreams.bulk.sources.python_objects import find_unreadable, objects_of, rows_of
 from pykstreams.bulk.sources.sources import KafkaTopic
 from pykstreams.bulk.sources.store_bootstrap import Row, StoreBootstrap
 from pykstreams.core.errors import ConfigError
@@ -63,6 +63,18 @@ class RowReader:
     def __call__(self, batch: pa.RecordBatch) -> ReadParts:
         """Returns for each row its parts, or the exception for which it has none."""
         batch = plain(batch)
+        try:
+            return self._read(batch)
+        except (ValueError, OverflowError):
+            wrong = find_unreadable(batch)
+            if wrong is None:
+                raise
+        if batch.num_rows == 1:
+            return iter((wrong,))
+        middle = batch.num_rows // 2
+        return chain(self(batch.slice(0, middle)), self(batch.slice(middle)))
+
+    def _read(self, batch: pa.RecordBatch) -> ReadParts:
         if self._row is not None:
             return _each(self._whole, self._rows(batch))
         columns = {name: self._column(batch, name) for name in self._wanted if name not in self._functions}

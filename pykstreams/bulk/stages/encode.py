@@ -15,6 +15,7 @@ from typing import Final, TypeAlias, cast
 import pyarrow as pa
 
 from pykstreams.bulk.sources.header_columns import headers_of
+from pykstreams.bulk.sources.python_objects import describe_row
 from pykstreams.bulk.sources.rows import RowReader
 from pykstreams.bulk.stages.batches import EncodedColumns
 from pykstreams.bulk.stages.store_job import StoreJob
@@ -95,7 +96,7 @@ def encode_marked(job: StoreJob, marked: Iterable[MarkedRows], part: int) -> Ite
                     raise _refusal(name, batch, at, error) from error
                 reason = type(error).__name__
                 if noted:
-                    line = json.dumps({"reason": str(error), "row": _row(batch, at)}, default=_as_text)
+                    line = json.dumps({"reason": str(error), "row": describe_row(batch, at)}, default=_as_text)
                     columns.add(refused_task, b"", 0, line.encode(), order=1, reason=reason)
                 else:
                     counted[reason] += 1
@@ -120,12 +121,8 @@ def _refusal(store: str, batch: pa.RecordBatch, at: int, error: Exception) -> Ro
     )
 
 
-def _row(batch: pa.RecordBatch, at: int) -> object:
-    return batch.slice(at, 1).to_pylist()[0]
-
-
 def _shown(batch: pa.RecordBatch, at: int) -> str:
-    text = repr(_row(batch, at))
+    text = repr(describe_row(batch, at))
     return text if len(text) < 500 else text[:500] + "..."
 
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -156,15 +156,14 @@ def _engine_rows(job: StoreJob, share: Share, rows: Iterator[ChangelogRow], repo
 
 def _chunks(rows: Iterator[ChangelogRow]) -> Iterator[list[ChangelogRow]]:
     """Rows in lists that end where a key ends."""
-    while chunk := list(islice(rows, CHUNK)):
+    following = next(rows, None)
+    while following is not None:
+        chunk = [following, *islice(rows, CHUNK - 1)]
         following = next(rows, None)
         while following is not None and following[0] == chunk[-1][0]:
             chunk.append(following)
             following = next(rows, None)
         yield chunk
-        if following is None:
-            return
-        rows = chain((following,), rows)
 
 
 def _log(job: StoreJob, share: Share) -> AbstractContextManager[Callable[[ChangelogRow], None] | None]:

@@ -12,11 +12,14 @@ from zlib import crc32
 import pyarrow as pa
 
 from pykstreams.bulk.sources.plain_types import plain
+from pykstreams.bulk.sources.python_objects import find_unreadable
 from pykstreams.bulk.sources.rows import RowReader
+from pykstreams.bulk.sources.store_bootstrap import Row
 from pykstreams.bulk.stages.batches import CHUNK, EncodedColumns
 from pykstreams.bulk.stages.encode import MarkedRows, encode_marked, row_orders
 from pykstreams.bulk.stages.store_job import StoreJob
 from pykstreams.bulk.targets.carried_values import dumps, loads
+from pykstreams.bulk.targets.target import RowError
 
 
 def keyed(job: StoreJob, batches: Iterable[pa.RecordBatch], part: int) -> Iterator[pa.RecordBatch]:
@@ -32,7 +35,7 @@ def keyed(job: StoreJob, batches: Iterable[pa.RecordBatch], part: int) -> Iterat
     row_key, count, columns, orders_of = make(), len(job.shares), EncodedColumns(), row_orders(job, part)
     last_counts, highest = job.last_counts, 0
     for batch in batches:
-        for parts, row, order in zip(read(batch), plain(batch).to_pylist(), orders_of(batch), strict=False):
+        for parts, row, order in zip(read(batch), _as_they_are(job, batch), orders_of(batch), strict=False):
             key, time = None, 0
             if not isinstance(parts, Exception) and parts[0] is not None and parts[2] is not None:
                 time = parts[2]
@@ -44,6 +47,18 @@ def keyed(job: StoreJob, batches: Iterable[pa.RecordBatch], part: int) -> Iterat
             partition_time = highest if last_counts else None
             columns.add(crc32(key or b"") % count, key, time, dumps(row), order=order, partition_time=partition_time)
         yield columns.batch()
+
+
+def _as_they_are(job: StoreJob, batch: pa.RecordBatch) -> list[Row]:
+    rows = plain(batch)
+    try:
+        found: list[Row] = rows.to_pylist()
+    except (ValueError, OverflowError) as error:
+        raise RowError(
+            f"a row for store {job.spec.store!r} cannot be taken: {find_unreadable(rows) or error}. Correct it, or "
+            "leave it out of the source, whatever on_error= says: such rows do not get to where they would be counted"
+        ) from error
+    return found
 
 
 def encode_newest(

@@ -506,3 +506,52 @@ def test_times_may_be_texts_and_one_that_says_none_is_refused_by_itself(tmp_path
     assert {"ValueError": 1, "RowError": 1} == report.stores["customers"].refused
     rejects = [(tmp_path / "out" / name).read_text() for name in report.stores["customers"].rejects]
     assert "column 'at' has 'soon'; expected a time such as 2013-01-31T05:15:00Z" in "".join(rejects)
+
+
+def with_day(row: dict[str, Any]) -> str:
+    return f"{row['id']} {row['day']}"
+
+
+def all_of_row(row: dict[str, Any]) -> tuple[str, str, int]:
+    return row["id"], with_day(row), row["at"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"key": "id", "value": with_day, "timestamp": "at"},
+        {"key": "id", "value": ["id", "day"], "timestamp": 5},
+        {"row": all_of_row},
+    ],
+)
+def test_a_row_with_a_day_that_python_does_not_have_is_refused_by_itself(said: dict[str, Any], tmp_path: Path) -> None:
+    days = pa.array([1, 2**30, 2, None, -(2**30), 3], pa.int32()).cast(pa.date32())
+    source = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"id": [f"c{at}" for at in range(6)], "day": days, "at": range(6)}), source)
+    report = bootstrapped(tmp_path / "out", StoreBootstrap("customers", source, on_error="rejects", **said))
+
+    assert {"ValueError": 2} == report.stores["customers"].refused
+    assert ["c0", "c2", "c3", "c5"] == [key for key, _, _, _ in rows_of(tmp_path / "out")]
+    rejects = "".join((tmp_path / "out" / name).read_text() for name in report.stores["customers"].rejects)
+    assert "column 'day' has a value of type date32[day] that is no object of Python (" in rejects
+    assert '"id": "c1"' in rejects
+
+
+def test_a_row_that_cannot_meet_others_for_a_day_that_python_does_not_have_is_said(tmp_path: Path) -> None:
+    builder = StreamsBuilder()
+    consumed = Consumed(key_serde=Serdes.string(), value_serde=JsonSerde())
+    orders, customers = builder.table("orders", consumed), builder.table("customers", consumed)
+    orders.join(
+        customers,
+        lambda order, customer: order,
+        foreign_key_extractor=lambda order: order["customer"],
+        table_joined=TableJoined(name="by"),
+    )
+    days = pa.array([1, 2**30], pa.int32()).cast(pa.date32())
+    source = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"id": ["o1", "o2"], "customer": ["a", "b"], "day": days}), source)
+    spec = StoreBootstrap("by-subscription-store", source, key="id", value=["customer"], on_error="count")
+    options: Any = {"engine": "local", "changelog": "base-only", "source_offsets": None, "partitions": 3}
+
+    with pytest.raises(RowError, match=r"'by-subscription-store' cannot be taken: column 'day' .* leave it out"):
+        bootstrap(builder.build(StreamsConfig(CONFIG)), [spec], out=tmp_path / "out", config=CONFIG, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import uuid
 from decimal import Decimal
 from typing import Any
@@ -58,6 +59,14 @@ def test_the_double_serde_takes_ints_and_refuses_text() -> None:
     assert DoubleSerde().serialize("t", 3) == DoubleSerde().serialize("t", 3.0)
     with pytest.raises(SerializationError, match=r"DoubleSerde\(\) cannot write '3' of type str"):
         DoubleSerde().serialize("t", "3")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("written", ["7ff8000000000000", "fff8000000000000", "7ff0000000000001", "ffffffffffffffff"])
+def test_every_nan_is_written_as_the_one_of_java(written: str) -> None:
+    """DoubleSerializer.serialize, 4.3.1, by Double.doubleToLongBits; processors make those with a sign."""
+    (number,) = struct.unpack(">d", bytes.fromhex(written))
+
+    assert bytes.fromhex("7ff8000000000000") == DoubleSerde().serialize("orders", number)
 
 
 def test_bytes_of_the_wrong_length_are_shown_in_hex() -> None:

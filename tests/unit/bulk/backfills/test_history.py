@@ -12,6 +12,7 @@ from pykstreams import Consumed, Serdes, StreamsBuilder, StreamsConfig
 from pykstreams.bulk.application import Application
 from pykstreams.bulk.backfills.history import HistoryReading, TopicHistory
 from pykstreams.core.errors import ConfigError
+from pykstreams.state.encoding.layout import unpack_headers
 
 CONFIG = {"application.id": "shop"}
 NAN = float("nan")
@@ -19,16 +20,48 @@ NAN = float("nan")
 
 def places(kind: pa.DataType, partitions: list[Any], offsets: list[Any]) -> list[tuple[int, int]]:
     """The partitions and offsets of records of a topic with three partitions; their key belongs to the second."""
+    found = records(len(partitions), partition=pa.array(partitions, kind), offset=pa.array(offsets, kind))
+    return [(row["task"], row["offset"]) for row in found]
+
+
+def records(rows: int, **columns: pa.Array) -> list[dict[str, Any]]:
+    """The records of rows with these columns beside the usual ones."""
     builder = StreamsBuilder()
     builder.stream("in", Consumed(key_serde=Serdes.string(), value_serde=Serdes.string())).to("out")
     application = Application(builder.build(StreamsConfig(CONFIG)), CONFIG)
-    rows = len(partitions)
-    columns = [pa.array([data] * rows) for data in (b"a", b"v", 5)]
-    columns += [pa.array(partitions, kind), pa.array(offsets, kind)]
-    names = ["key", "value", "timestamp", "partition", "offset"]
+    usual = {name: pa.array([data] * rows) for name, data in (("key", b"a"), ("value", b"v"), ("timestamp", 5))}
     reading = HistoryReading(application, "in", 0, 3, TopicHistory(None))
-    records = reading.records([pa.RecordBatch.from_arrays(columns, names)], 0)
-    return [(row["task"], row["offset"]) for batch in records for row in batch.to_pylist()]
+    found = reading.records([pa.RecordBatch.from_pydict(usual | columns)], 0)
+    return [row for batch in found for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])), [{"key": "a", "value": b"x"}]),
+        (pa.list_(pa.struct([("value", pa.string()), ("key", pa.string())])), [{"key": "a", "value": "x"}]),
+        (pa.map_(pa.string(), pa.binary()), [("a", b"x")]),
+    ],
+)
+def test_headers_are_structs_of_key_and_value_whose_texts_are_in_utf_8_or_maps(kind: pa.DataType, value: Any) -> None:
+    found = records(3, headers=pa.array([value, None, []], kind))
+
+    assert [(("a", b"x"),), (), ()] == [unpack_headers(row["headers"] or b"") for row in found]
+    assert [None] == [row["headers"] for row in records(1, headers=pa.nulls(1))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        (pa.string(), "Accept: text", "is of type string .*; expected lists of structs of key and value"),
+        (pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())])), [{"key": "a", "value": 1}], "Unsupported"),
+        (pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())])), [{"name": "a"}], "has one without key"),
+        (pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])), [None], "has one without key"),
+    ],
+)
+def test_a_column_of_headers_that_are_none_is_refused(kind: pa.DataType, value: object, said: str) -> None:
+    with pytest.raises(ConfigError, match=f"column 'headers' of the history of topic 'in' .*{said}.*give it another"):
+        records(1, headers=pa.array([value], kind))
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.uint8(), pa.float64(), pa.float32(), pa.decimal128(10, 2)])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from pykstreams.bulk.engines import sorting
 from pykstreams.bulk.engines.sorting import SortedRuns, merged_runs
 
 SCHEMA = pa.schema([("key", pa.int64())])
@@ -59,3 +60,20 @@ def test_what_was_merged_in_between_is_deleted_when_nobody_reads_to_the_end(tmp_
 
     del merged
     assert sorted(tmp_path.iterdir()) == sorted(files)
+
+
+def test_wide_rows_are_in_memory_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorting, "_BATCH_BYTES", 2_000)
+    schema = pa.schema([*SCHEMA, ("value", pa.binary())])
+    files = []
+    for run in range(4):
+        rows = {"key": [run + 4 * at for at in range(100)], "value": [b"x" * 1_000] * 100}
+        runs = SortedRuns(tmp_path, f"run-{run}", schema, KEYS)
+        runs.add(pa.RecordBatch.from_pydict(rows, schema))
+        runs.spill()
+        files += runs.files
+
+    for at_once in (4, 2):
+        batches = list(merged_runs(files, KEYS, at_once))
+        assert list(range(400)) == [key for batch in batches for key in batch.column("key").to_pylist()]
+        assert max(batch.num_rows for batch in batches) <= 8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 from datetime import UTC, date, datetime, time
@@ -77,10 +78,65 @@ def test_a_column_has_one_type_in_all_csv_files_wherever_its_first_text_stands(
     assert {float} == {type(row["n"]) for row in rows}
 
 
+@pytest.mark.parametrize("split", [False, True])
+def test_a_csv_column_of_truths_and_of_digits_is_text_wherever_files_are_cut(split: bool, tmp_path: Path) -> None:
+    fields = ["true", "1", "0", "False"]
+    for at, some in enumerate([fields[:2], fields[2:]] if split else [fields]):
+        (tmp_path / f"{at}.csv").write_text("a\n" + "\n".join(some))
+
+    assert fields == [row["a"] for row in read(Files(tmp_path))]
+
+
 @pytest.mark.parametrize("row", ["3,4,5", "3"])
 def test_a_csv_row_with_a_field_too_many_or_too_few_is_refused(row: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"rows.csv' cannot be read as csv: .*Expected 2 columns, got"):
         read_text(tmp_path, f"a,b\n1,2\n{row}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('id,n\n1,"abc\n2,x\n3,y\n', "the quote that begins a field is never closed: '\"abc"),
+        ('id,n\n1,"say \\"hi\\""\n', r"a field goes on behind its closing quote, '\"say .* is written as two"),
+        ('id,n\n1,"abc"def\n', "a field goes on behind its closing quote"),
+        ('id,n\n1,"x\n2,y\n3,"z"\n', "a field goes on behind its closing quote"),
+        ('id,n\n1,"' + "x" * 3000 + '"\n2,y\n', "a row has more than 1000 bytes, or a quote that is never closed"),
+        ("id,n\n1," + "x" * 3000 + "\n2,y\n", "a row has more than 1000 bytes, or a quote that is never closed"),
+    ],
+    ids=["open", "backslashes", "behind", "open-before-another", "long-in-quotes", "long"],
+)
+@pytest.mark.parametrize("types", [{}, {"id": "int64", "n": "string"}])
+def test_quotes_of_csv_that_would_alter_rows_are_refused(
+    types: dict[str, str], text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "_BLOCK_BYTES", 1000)
+
+    with pytest.raises(ConfigError, match=rf"rows.csv' cannot be read as csv: {said}"):
+        read_text(tmp_path, text, types=types)
+
+
+@pytest.mark.parametrize("block", [1000, 60, 45])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_quotes_of_csv_stand_around_fields_doubled_inside_of_them_or_within_others(
+    end: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "_BLOCK_BYTES", block)
+    texts = ['"', '""', 'a "b" c', ',"', '"\n"', "\\", "", 'x,y"\n""z', "'"]
+    rows = [f'{at};"{text.replace(chr(34), chr(34) * 2)}";5" pipe' for at, text in enumerate(texts)]
+
+    found = read_text(tmp_path, "\ufeffid;t;u" + end + end.join(rows), delimiter=";")
+    assert [(text, '5" pipe') for text in texts] == [(row["t"], row["u"]) for row in found]
+
+
+def test_a_first_row_of_csv_may_be_wide(tmp_path: Path) -> None:
+    assert [{"id": 1, "t": "x" * 200_000}] == read_text(tmp_path, f"id,t\n1,{'x' * 200_000}\n")
+    assert [{"id": 1, "t": "x" * 200_000}] == read_text(tmp_path, f'"id","t"\n1,"{"x" * 200_000}"')
+
+
+@pytest.mark.parametrize("delimiter", ["", ";;", '"', "\n", "é"])
+def test_what_cannot_stand_between_fields_is_refused(delimiter: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"delimiter= is .*; expected one character of ASCII"):
+        read_text(tmp_path, "a;b\n1;2\n", delimiter=delimiter)
 
 
 LARGE = 2**53 + 1
@@ -202,6 +258,27 @@ def test_columns_of_two_types_are_refused_unless_one_is_said(tmp_path: Path) -> 
     assert [{"id": "1"}, {"id": "x"}] == read(Files(tmp_path, types={"id": "string"}))
 
 
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(pa.array([Decimal("12345678901234567890.12")]), pa.array([0.5])), (pa.array(["x"]), pa.array([b"x"]))],
+)
+def test_decimals_do_not_become_numbers_nor_texts_bytes_for_the_sake_of_another_file(
+    one: pa.Array, other: pa.Array, nested: bool, tmp_path: Path
+) -> None:
+    for at, column in enumerate([one, other, one]):
+        inner = pa.StructArray.from_arrays([column], ["x"])
+        wrapped = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), inner)
+        pq.write_table(pa.table({"v": wrapped if nested else column}), tmp_path / f"{at}.parquet")
+
+    with pytest.raises(
+        ConfigError, match=r"column 'v' is .* in '.*0.parquet' and .* in '.*1.parquet'; make them alike"
+    ):
+        Files(tmp_path).parts()
+    if not nested:
+        assert [str, str, str] == [type(row["v"]) for row in read(Files(tmp_path, types={"v": "string"}))]
+
+
 def test_times_have_microseconds_and_are_in_utc_and_codes_are_what_they_stand_for(tmp_path: Path) -> None:
     moment = datetime(2013, 1, 1, 5, 0, 0, 123_456, tzinfo=UTC)
     nanoseconds = int(moment.timestamp()) * 10**9 + 123_456_789
@@ -227,6 +304,22 @@ def test_times_have_microseconds_and_are_in_utc_and_codes_are_what_they_stand_fo
     assert [pa.string()] * 2 == [schema.field(name).type for name in ("code", "large")]
 
 
+def test_int96_times_far_from_now_stay_what_they_are(tmp_path: Path) -> None:
+    times = [datetime(9999, 12, 31), datetime(2026, 1, 1, 0, 0, 0, 123_456), datetime(1, 1, 1), None]
+    table = pa.table({"at": pa.array(times, pa.timestamp("us")), "in": pa.array([[time] for time in times])})
+    pq.write_table(table, tmp_path / "rows.parquet", use_deprecated_int96_timestamps=True)
+
+    assert [{"at": time, "in": [time]} for time in times] == read(Files(tmp_path / "rows.parquet"))
+
+
+def test_times_that_microseconds_do_not_hold_are_refused(tmp_path: Path) -> None:
+    table = pa.table({"at": pa.array([2**62], pa.timestamp("ms"))})
+    pq.write_table(table, tmp_path / "rows.parquet")
+
+    with pytest.raises(ConfigError, match=r"rows.parquet' cannot be read as parquet: .* out of bounds timestamp"):
+        read(Files(tmp_path / "rows.parquet"))
+
+
 def test_values_of_a_frame_are_in_utc_whatever_the_zone_of_the_session_is() -> None:
     times = pa.array([5_250_000], pa.timestamp("us", "Asia/Tokyo"))
     batch = pa.RecordBatch.from_pydict({"id": ["a"], "at": times})
@@ -248,6 +341,35 @@ def test_folders_tell_columns_as_hive_writes_them(tmp_path: Path) -> None:
     assert [{"n": 1, "year": 2013, "where": "a/b"}, {"n": 1, "year": 2014, "where": None}] == read(Files(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("name", "types", "value"),
+    [
+        ("zip=00123", {}, 123),
+        ("zip=00123", {"zip": "string"}, "00123"),
+        ("zip=00123", {"zip": "double"}, 123.0),
+        ("zip=2026-01-31", {}, "2026-01-31"),
+        ("zip=2026-01-31", {"zip": "date32"}, date(2026, 1, 31)),
+        (f"zip={2**63}", {}, f"{2**63}"),
+        ("zip=__HIVE_DEFAULT_PARTITION__", {"zip": "string"}, None),
+    ],
+)
+def test_types_say_what_the_names_of_folders_mean(
+    name: str, types: dict[str, str], value: object, tmp_path: Path
+) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "rows.csv").write_text("n\n1\n")
+
+    assert [{"n": 1, "zip": value}] == read(Files(tmp_path, types=types))
+
+
+def test_a_name_of_a_folder_that_is_not_what_types_say_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "zip=x").mkdir()
+    (tmp_path / "zip=x" / "rows.csv").write_text("n\n1\n")
+
+    with pytest.raises(ConfigError, match=r"zip=x/rows.csv' cannot be read as csv: .*folder.* 'zip' .* 'x'.* int64"):
+        read(Files(tmp_path, types={"zip": "int64"}))
+
+
 def test_other_files_of_a_folder_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("README.txt", "_SUCCESS", ".part-1.csv.crc", "_temporary/part-9.csv"):
         path = tmp_path / name
@@ -264,6 +386,25 @@ def test_other_files_of_a_folder_are_left_out(tmp_path: Path, caplog: pytest.Log
     assert "_SUCCESS" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("log", "kind"),
+    [
+        ("_delta_log/00000000000000000000.json", "delta"),
+        (".hoodie/hoodie.properties", "hudi"),
+        ("metadata/00000-7d1f.metadata.json", "iceberg"),
+    ],
+)
+def test_the_folder_of_a_table_that_has_a_log_is_refused(log: str, kind: str, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "part-0.parquet")
+    (tmp_path / log).parent.mkdir()
+    (tmp_path / log).write_text("{}")
+
+    said = rf"is the folder of a table of {kind}, .* replaced or deleted there.* SparkRead\('{kind}', .* its files"
+    with pytest.raises(ConfigError, match=said):
+        Files(tmp_path, format="parquet").parts()
+    assert [{"id": 1}] == read(Files(tmp_path / "part-0.parquet"))
+
+
 def test_files_come_in_the_order_in_which_they_are_named_and_those_of_a_folder_by_name(tmp_path: Path) -> None:
     for name in ("b/2", "b/1", "a/9"):
         path = tmp_path / f"{name}.csv"
@@ -271,6 +412,20 @@ def test_files_come_in_the_order_in_which_they_are_named_and_those_of_a_folder_b
         path.write_text(f'n\n"{name}"\n')
 
     assert ["b/1", "b/2", "a/9"] == [row["n"] for row in read(Files([tmp_path / "b", tmp_path / "a" / "9.csv"]))]
+
+
+def test_files_that_are_named_twice_are_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("n\n1\n")
+
+    with pytest.raises(ConfigError, match=r"files are named twice: \['.*/b.csv'\].*name each of them once"):
+        Files([tmp_path, tmp_path / "b.csv"]).parts()
+
+
+def test_json_that_is_one_list_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    for text in ('[{"id": 1}]', '\ufeff\n [\n{"id": 1},\n{"id": 2}\n]\n'):
+        with pytest.raises(ConfigError, match=r"rows.json' cannot be read as json: it is a list; expected an object a"):
+            read_text(tmp_path, text, "rows.json")
 
 
 def test_a_file_that_is_named_is_read_whatever_its_name_is(tmp_path: Path) -> None:
@@ -436,6 +591,7 @@ def test_rows_of_no_files_are_none(kind: str, tmp_path: Path) -> None:
         ("rows.json", b'[{"id": 1}]'),
         ("rows.json", b'{"id": 1}\n{"id": '),
         ("rows.json", b'{"id": 1}\n{"id": "x"}\n'),
+        ("rows.json", '{"id": "é"}\n'.encode("latin-1")),
         ("rows.avro", b"Obj\x01 and no more"),
     ],
 )
@@ -481,6 +637,30 @@ def test_what_cannot_be_read_is_said(
 
     with pytest.raises(ConfigError, match=message):
         read(Files(tmp_path, **said))
+
+
+def test_an_avro_file_whose_packed_rows_are_damaged_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.avro"
+    with path.open("wb") as file:
+        schema = {"type": "record", "name": "Row", "fields": [{"name": "id", "type": "string"}]}
+        fastavro.writer(file, schema, [{"id": f"{at:09}"} for at in range(100)], codec="deflate")
+    whole = path.read_bytes()
+    mark = whole[-16:]  # of the end of the header, and of each block: lengths, and packed rows
+    head, block, _ = whole.split(mark)
+    path.write_bytes(mark.join([head, block[:4] + b"\xff" * (len(block) - 4), b""]))
+
+    with pytest.raises(ConfigError, match=rf"file '{path}' cannot be read as avro: Error .* while decompressing"):
+        read(Files(path))
+
+
+@pytest.mark.parametrize("end", ["gz", "GZ", "Bz2", "bz2"])
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_packed_files_are_unpacked_however_their_names_are_written(kind: str, end: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rows.{kind}.{end}"
+    pack = gzip.compress if end.lower() == "gz" else bz2.compress
+    path.write_bytes(pack(b"n\n1\n" if kind == "csv" else b'{"n": 1}\n'))
+
+    assert [{"n": 1}] == read(Files(path)) == read(Files(tmp_path))
 
 
 def test_a_part_can_be_read_again_and_in_another_process(tmp_path: Path) -> None:
