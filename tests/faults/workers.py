@@ -28,9 +28,6 @@ ROOT = Path(__file__).parents[2]
 _STOP_S = 60.0
 """A worker that is asked to stop has so long."""
 
-_YOUNG_S = 5.0
-"""A process that has not lived longer may end by the signal itself: it still imports."""
-
 _JUMP_MS = {Action.AHEAD: 3_600_000, Action.BEHIND: -3_600_000}
 
 
@@ -53,7 +50,8 @@ class Worker:
         self._lock = threading.Lock()
         self.wanted = False
         """Whether it is to run."""
-        self._started_at = 0.0
+        self._log_bytes = 0
+        """How much it had logged when it was started."""
 
     def start(self) -> None:
         with self._lock, self.log.open("ab") as log:
@@ -62,7 +60,7 @@ class Worker:
             command = self.language.command(self.application.kind.program, self._settings, self._settings_file)
             self._process = Process(command, stdout=log, stderr=log, env=environment)
             self.wanted = True
-            self._started_at = time.monotonic()
+            self._log_bytes = log.tell()
 
     def kill(self) -> None:
         with self._lock:
@@ -92,18 +90,22 @@ class Worker:
                 self._process.send_signal(number)
 
     def stop(self, timeout_s: float) -> str | None:
-        """Asks it to stop, and kills it when it does not; what was wrong with that."""
+        """Asks it to stop, and kills it when it does not; what was wrong with that.
+
+        One that has logged nothing yet may end by the signal itself: it still imports, for many seconds on a machine
+        that has much to do.
+        """
         assert self._process is not None
         with self._lock:
             self.wanted = False
-            young = time.monotonic() - self._started_at < _YOUNG_S
+            imports = self.log.stat().st_size == self._log_bytes
         self.send(signal.SIGTERM)
         try:
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self.kill()
             return f"did not end within {timeout_s:g} s of SIGTERM"
-        if code == 0 or (young and code == -signal.SIGTERM):
+        if code == 0 or (imports and code == -signal.SIGTERM):
             return None
         return f"ended with {code} after SIGTERM"
 
