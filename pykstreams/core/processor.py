@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from pykstreams.core.ids import TaskId
 from pykstreams.core.in_flight import FinishesLater
+from pykstreams.core.kept_context import KeepsContext
 from pykstreams.core.record import FixedKeyRecord, Record, RecordContext, RecordMetadata
 from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
@@ -140,7 +141,7 @@ class FixedKeyProcessorContext(ProcessingContext, Generic[KOut, VOut]):
         """
 
 
-class Processor(ABC, Generic[KIn, VIn, KOut, VOut]):
+class Processor(KeepsContext, ABC, Generic[KIn, VIn, KOut, VOut]):
     """A user's operator: one object per task; ``self.context`` is there after ``init``."""
 
     context: ProcessorContext[KOut, VOut]
@@ -157,7 +158,7 @@ class Processor(ABC, Generic[KIn, VIn, KOut, VOut]):
         """Called once at the end."""
 
 
-class FixedKeyProcessor(ABC, Generic[KIn, VIn, VOut]):
+class FixedKeyProcessor(KeepsContext, ABC, Generic[KIn, VIn, VOut]):
     """A user's operator that cannot change keys, so that no repartitioning is needed behind it."""
 
     context: FixedKeyProcessorContext[KIn, VOut]

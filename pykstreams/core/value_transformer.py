@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Generic, Never, TypeAlias, TypeVar
 
+from pykstreams.core.kept_context import KeepsContext
 from pykstreams.core.processor import ProcessorContext
 from pykstreams.core.types import Headers
 
@@ -31,7 +32,7 @@ class ValueTransformerContext(ProcessorContext[Never, Never]):
         """The headers of the record that changed the row; none where the table is only read."""
 
 
-class ValueTransformerWithKey(ABC, Generic[K, V, VR]):
+class ValueTransformerWithKey(KeepsContext, ABC, Generic[K, V, VR]):
     """Maps the values of a table, with stores if it needs any; one object per task.
 
     It is also called for old values and for deletions (``None``), and by joins that read a table without a store: the

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 TO_A_STREAM: Final = "make it a stream first: to_stream().{name}(...)"
 TO_GROUPS: Final = "group it first: group_by_key().{name}(...), or group_by(...).{name}(...)"
-TO_A_RESULT: Final = "aggregate it first, by count(), reduce(...) or aggregate(...), which gives a table"
+TO_A_RESULT: Final = dict.fromkeys(
+    ("filter", "join", "left_join", "map_values", "to", "to_stream", "to_table"),
+    "aggregate it first, by count(), reduce(...) or aggregate(...), which gives a table",
+)
+"""What the steps of a group say to methods of what comes of it."""
+
+TO_A_COGROUPED_RESULT: Final = dict.fromkeys(
+    (*TO_A_RESULT, "count", "reduce"), "aggregate it first, by aggregate(initializer), which gives a table"
+)
 
 
 class Chained:

@@ -9,6 +9,7 @@ from pykstreams.core.types import Aggregator, Initializer, Merger
 from pykstreams.core.windows import EmitStrategy, SessionWindows, SlidingWindows, Window, Windowed, Windows
 from pykstreams.dsl.aggregations.cogrouped_records import AGGREGATE, CogroupedRecords, OneAggregator
 from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, window_operator, windowed_key_serde
+from pykstreams.dsl.chained import TO_A_COGROUPED_RESULT, Chained
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.record_serdes import RecordSerdes
@@ -36,7 +37,7 @@ V = TypeVar("V")
 VR = TypeVar("VR")
 
 
-class CogroupedKStream(Generic[K, VR]):
+class CogroupedKStream(Chained, Generic[K, VR]):
     """Several grouped streams whose records are aggregated together: one table, with one store and one row a key.
 
     Each stream has an aggregator of its own, all of them change the same aggregate. Streams whose keys may have changed
@@ -46,6 +47,8 @@ class CogroupedKStream(Generic[K, VR]):
     ``cogroup`` adds to this object and gives it back; a table is made of the streams that are there when ``aggregate``
     is called. Source: ``CogroupedKStream``, 4.3.1.
     """
+
+    _elsewhere = TO_A_COGROUPED_RESULT
 
     def __init__(self, graph: Graph) -> None:
         self._records: CogroupedRecords[K, VR] = CogroupedRecords(graph)
@@ -108,7 +111,7 @@ class CogroupedKStream(Generic[K, VR]):
         return TimeWindowedCogroupedKStream(self._records, windows)
 
 
-class TimeWindowedCogroupedKStream(Generic[K, VR]):
+class TimeWindowedCogroupedKStream(Chained, Generic[K, VR]):
     """Cogrouped streams with time or sliding windows: one aggregate a key and window.
 
     Records with null key are dropped, with sliding windows also those with null value. Late is a record by the time
@@ -116,6 +119,8 @@ class TimeWindowedCogroupedKStream(Generic[K, VR]):
     another, until the store drops it. Late records count as dropped. Results are forwarded as they change. Source:
     ``TimeWindowedCogroupedKStream``, 4.3.1.
     """
+
+    _elsewhere = TO_A_COGROUPED_RESULT
 
     def __init__(self, records: CogroupedRecords[K, VR], windows: Windows[Window] | SlidingWindows) -> None:
         self._records = records
@@ -147,12 +152,14 @@ class TimeWindowedCogroupedKStream(Generic[K, VR]):
         return KTable(records.aggregated(name, store, operator, WindowedView, key_serde, windows.grace_period_ms))
 
 
-class SessionWindowedCogroupedKStream(Generic[K, VR]):
+class SessionWindowedCogroupedKStream(Chained, Generic[K, VR]):
     """Cogrouped streams with session windows: one aggregate a key and session.
 
     Records of all streams keep a session going. Those with null key are dropped; late is a record by the time that has
     been seen in its own stream, and counts as dropped. Source: ``SessionWindowedCogroupedKStream``, 4.3.1.
     """
+
+    _elsewhere = TO_A_COGROUPED_RESULT
 
     def __init__(self, records: CogroupedRecords[K, VR], windows: SessionWindows) -> None:
         self._records = records

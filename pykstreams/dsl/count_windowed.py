@@ -9,6 +9,7 @@ from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.windows import CountWindows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.annotations.inference import aggregate_serde
+from pykstreams.dsl.chained import Chained
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.record_serdes import RecordSerdes
@@ -31,7 +32,7 @@ _AGGREGATE = "KSTREAM-AGGREGATE-"
 _REDUCE = "KSTREAM-REDUCE-"
 
 
-class CountWindowedKStream(Generic[K, V]):
+class CountWindowedKStream(Chained, Generic[K, V]):
     """A grouped stream in windows of so many records; an aggregation gives a stream of the windows that are full.
 
     The records of a key count in the order in which they come, whatever their timestamps; none is late. A result has
@@ -40,6 +41,11 @@ class CountWindowedKStream(Generic[K, V]):
     that of the results. Records without key or value are dropped. Beyond Kafka Streams; see
     docs/guides/count-windows.md.
     """
+
+    _elsewhere = dict.fromkeys(
+        ("filter", "map_values", "to"),
+        "aggregate it first, by count(), reduce(...) or aggregate(...), which gives a stream",
+    )
 
     def __init__(self, records: GroupedRecords[K, V, KStream[K, V]], windows: CountWindows) -> None:
         self._records = records

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+from pykstreams.dsl.chained import Chained
 from pykstreams.dsl.place import Place, record_serdes_of
 from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.processors import AnyTableView
@@ -12,12 +13,17 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class GlobalKTable(Generic[K, V]):
+class GlobalKTable(Chained, Generic[K, V]):
     """All rows of a topic, on every worker; for joins of streams with any key, and for queries.
 
     It is read to its end before the first record of any stream is processed, and goes on with its topic from then on,
     without regard to the times of records. Source: ``GlobalKTable``, 4.3.1.
     """
+
+    _elsewhere = dict.fromkeys(
+        ("filter", "group_by", "join", "left_join", "map_values", "to_stream"),
+        "a global table can be joined only: stream.join(it, ...); builder.table(...) has other steps",
+    )
 
     def __init__(self, place: Place, view: AnyTableView, queryable_store_name: str | None) -> None:
         self._place = place

@@ -42,9 +42,7 @@ class KGroupedStream(Chained, Generic[K, V]):
     ``KGroupedStream``, 4.3.1.
     """
 
-    _elsewhere = dict.fromkeys(
-        ("filter", "join", "left_join", "map_values", "to", "to_stream", "to_table"), TO_A_RESULT
-    )
+    _elsewhere = TO_A_RESULT | {"emit_strategy": "give it windows first: windowed_by(...).emit_strategy(...)"}
 
     def __init__(self, place: Place, options: Grouped[K, V], make_stream: Callable[[Place], KStream[K, V]]) -> None:
         self._place = place

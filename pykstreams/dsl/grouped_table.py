@@ -39,7 +39,7 @@ class KGroupedTable(Chained, Generic[K, V]):
     Rows whose group or value is null are left out. Source: ``KGroupedTable``, 4.3.1.
     """
 
-    _elsewhere = dict.fromkeys(("filter", "join", "left_join", "map_values", "to", "to_stream"), TO_A_RESULT)
+    _elsewhere = TO_A_RESULT
 
     def __init__(self, place: Place, topic_name: str | None) -> None:
         self._place = place

@@ -21,6 +21,7 @@ from pykstreams.dsl.aggregations.idle_windows import IdleWindows, idle_ms_on_clo
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, late_child_of
 from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, window_operator, windowed_key_serde
 from pykstreams.dsl.annotations.inference import aggregate_serde
+from pykstreams.dsl.chained import TO_A_RESULT, Chained
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.record_serdes import RecordSerdes
@@ -57,7 +58,7 @@ _AGGREGATE = "KSTREAM-AGGREGATE-"
 _REDUCE = "KSTREAM-REDUCE-"
 
 
-class TimeWindowedKStream(Generic[K, V]):
+class TimeWindowedKStream(Chained, Generic[K, V]):
     """A grouped stream with time or sliding windows; an aggregation gives a table with one row a key and window.
 
     Records with null key are dropped, with sliding windows also those with null value. A record that comes after a
@@ -68,6 +69,8 @@ class TimeWindowedKStream(Generic[K, V]):
     timestamps and headers: the name of a topic, or a function that is called with the stream of them. Nothing in Kafka
     Streams corresponds to it; the rest is ``TimeWindowedKStream``, 4.3.1.
     """
+
+    _elsewhere = TO_A_RESULT
 
     def __init__(self, records: GroupedRecords[K, V, KStream[K, V]], windows: Windows[Window] | SlidingWindows) -> None:
         self._records = records
@@ -169,7 +172,7 @@ class TimeWindowedKStream(Generic[K, V]):
         )
 
 
-class SessionWindowedKStream(Generic[K, V]):
+class SessionWindowedKStream(Chained, Generic[K, V]):
     """A grouped stream with session windows; an aggregation gives a table with one row a key and session.
 
     A record joins the sessions of its key that lie within the inactivity gap of it, and these become one: the table
@@ -180,6 +183,8 @@ class SessionWindowedKStream(Generic[K, V]):
     topic, or a function that is called with the stream of them. Nothing in Kafka Streams corresponds to it; the rest
     is ``SessionWindowedKStream``, 4.3.1.
     """
+
+    _elsewhere = TO_A_RESULT
 
     def __init__(self, records: GroupedRecords[K, V, KStream[K, V]], windows: SessionWindows) -> None:
         self._records = records

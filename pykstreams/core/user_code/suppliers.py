@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from pykstreams.core.processor import PunctuationType
+from pykstreams.core.processor import FixedKeyProcessor, Processor, PunctuationType
 from pykstreams.core.user_code.calls import Call
 from pykstreams.core.user_code.functions import describe_function
+
+_STEPS: Final[Mapping[type, str]] = {Processor: "process_values", FixedKeyProcessor: "process"}
+"""The step that takes the other kind of processor."""
 
 
 def check_supplier(supplier: Callable[[], object], expected: type, method: str, *arguments: str) -> None:
@@ -22,7 +26,9 @@ def check_supplier(supplier: Callable[[], object], expected: type, method: str, 
         )
     first = supplier()
     if not isinstance(first, expected):
-        raise TypeError(f"{describe_function(supplier)} gave {first!r}; expected a {expected.__name__}")
+        other = _STEPS.get(expected) if isinstance(first, Processor | FixedKeyProcessor) else None
+        cure = "" if other is None else f", or give it to {other}"
+        raise TypeError(f"{describe_function(supplier)} gave {first!r}; expected a {expected.__name__}{cure}")
     if supplier() is first:
         raise ValueError(
             f"{describe_function(supplier)} gave the same object twice, {first!r}; "

@@ -7,15 +7,51 @@ from collections.abc import Callable
 
 import pytest
 
-from pykstreams import KGroupedStream, KGroupedTable, KStream, KTable, StreamsBuilder
+from pykstreams import (
+    CogroupedKStream,
+    CountWindows,
+    GlobalKTable,
+    KGroupedStream,
+    KGroupedTable,
+    KStream,
+    KTable,
+    SessionWindowedKStream,
+    SessionWindows,
+    StreamsBuilder,
+    TimeWindowedKStream,
+    TimeWindows,
+)
 from pykstreams.dsl.branching import BranchedKStream
 from pykstreams.dsl.chained import Chained
+from pykstreams.dsl.cogrouped import SessionWindowedCogroupedKStream, TimeWindowedCogroupedKStream
+from pykstreams.dsl.count_windowed import CountWindowedKStream
 
-STEPS = (KStream, KTable, KGroupedStream, KGroupedTable, BranchedKStream)
+STEPS = (
+    KStream,
+    KTable,
+    KGroupedStream,
+    KGroupedTable,
+    BranchedKStream,
+    TimeWindowedKStream,
+    SessionWindowedKStream,
+    CountWindowedKStream,
+    CogroupedKStream,
+    TimeWindowedCogroupedKStream,
+    SessionWindowedCogroupedKStream,
+    GlobalKTable,
+)
 
 
 def orders() -> KStream[str, int]:
     return StreamsBuilder().stream("orders", str, int)
+
+
+def add(key: str, value: int, total: int) -> int:
+    return total + value
+
+
+def cogrouped() -> CogroupedKStream[str, int]:
+    return orders().group_by_key().cogroup(add)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +62,14 @@ def orders() -> KStream[str, int]:
         (lambda: orders().group_by_key(), "to", "; aggregate it first"),
         (lambda: orders().to_table().group_by(lambda key, value: (key, value)), "to_stream", "; aggregate it first"),
         (lambda: orders().to_table(), "aggregate", "; group it first: group_by(...).aggregate(...)"),
+        (lambda: orders().group_by_key(), "emit_strategy", "; give it windows first: windowed_by(...)"),
+        (lambda: orders().group_by_key().windowed_by(TimeWindows(5)), "to_stream", "; aggregate it first, by count()"),
+        (lambda: orders().group_by_key().windowed_by(SessionWindows(5)), "to", "; aggregate it first, by count()"),
+        (lambda: orders().group_by_key().windowed_by(CountWindows(5)), "to", "; aggregate it first, by count()"),
+        (cogrouped, "count", "; aggregate it first, by aggregate(initializer)"),
+        (lambda: cogrouped().windowed_by(TimeWindows(5)), "to_stream", "; aggregate it first, by aggregate("),
+        (lambda: cogrouped().windowed_by(SessionWindows(5)), "to_stream", "; aggregate it first, by aggregate("),
+        (lambda: StreamsBuilder().global_table("rates", str, int), "to_stream", "; a global table can be joined only"),
     ],
 )
 def test_error_for_a_method_of_another_step_says_how_to_get_there(

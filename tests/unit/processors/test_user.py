@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pykstreams.core.errors import ProcessingError, StreamsError
-from pykstreams.core.processor import FixedKeyProcessor, Processor, PunctuationType
+from pykstreams.core.processor import FixedKeyProcessor, Processor, ProcessorContext, PunctuationType
 from pykstreams.core.record import FixedKeyRecord, Record
 from pykstreams.processors import UserFixedKeyProcessor, UserProcessor
 from pykstreams.testing import MockProcessorContext
@@ -261,8 +261,23 @@ def test_supplier_of_something_else_is_refused() -> None:
 
 
 def test_supplier_of_the_other_kind_is_refused() -> None:
-    with pytest.raises(TypeError, match="expected a FixedKeyProcessor"):
+    with pytest.raises(TypeError, match=r"expected a FixedKeyProcessor, or give it to process$"):
         UserFixedKeyProcessor(To)  # type: ignore[arg-type]
+
+
+def test_processor_whose_init_keeps_no_context_is_told_how_to() -> None:
+    class Forgetful(To):
+        def init(self, context: ProcessorContext[Any, Any]) -> None:
+            pass
+
+    with pytest.raises(
+        AttributeError, match=r"'Forgetful' object has no attribute 'context'; .* super\(\)\.init"
+    ) as told:
+        assert Forgetful().context
+    with pytest.raises(AttributeError, match=r"^'Forgetful' object has no attribute 'contexts'$"):
+        getattr(Forgetful(), "contexts")  # noqa: B009  # a type checker would refuse the name
+
+    assert told.value.name == "context"
 
 
 async def waits(self: object, record: object) -> None:
