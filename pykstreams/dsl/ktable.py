@@ -694,7 +694,10 @@ class KTable(Chained, Generic[K, V]):
 
     def _check_table(self, other: object) -> None:
         if not isinstance(other, KTable):
-            raise TypeError(f"a table is joined with {other!r}; expected a KTable (KStream.to_table makes one)")
+            raise TypeError(
+                f"a table is joined with {other!r}; expected a KTable (KStream.to_table makes one). A stream is joined "
+                "with a table the other way round: stream.join(table, ...)"
+            )
 
     def _filter(
         self,

@@ -14,7 +14,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from pykstreams.core.user_code.calls import Call
 from pykstreams.dsl.annotations.argument_types import argument_types, note_contradiction
@@ -25,6 +25,11 @@ from pykstreams.dsl.record_serdes import HasRecordSerdes
 F = TypeVar("F", bound=Callable[..., object])
 
 _SWITCHES = ("with_key", "extractor_with_key")
+_OF_OTHER_JOINS: Final[Mapping[str, str]] = {
+    "foreign_key_extractor": "a table is joined by it; a stream by key_selector=, of its key and value",
+    "key_selector": "a stream is joined by it; a table by foreign_key_extractor=, of its value",
+}
+"""What joins are told that are given an option of others."""
 
 
 def calls(**functions: str) -> Callable[[F], F]:
@@ -79,8 +84,10 @@ def _by_name(signature: inspect.Signature, given: tuple[object, ...]) -> str:
 
 
 def _in_an_option(method: Callable[..., object], signature: inspect.Signature, given: Mapping[str, object]) -> str:
-    """Tells where to give what is no option of the step, but of one of its option objects."""
-    unknown = next((name for name in given if name not in signature.parameters), None)
+    """Tells where to give what is no option of the step, but of another one, or of one of its option objects."""
+    unknown = next((name for name in given if name not in signature.parameters), "")
+    if unknown in _OF_OTHER_JOINS:
+        return f"; {_OF_OTHER_JOINS[unknown]}"
     names: Mapping[str, object] = getattr(method, "__globals__", {})
     for parameter in signature.parameters.values():
         for word in re.findall(r"\w+", str(parameter.annotation)):

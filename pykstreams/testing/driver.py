@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeAlias, TypeVar, cast, overload
+from typing import Any, Final, TypeAlias, TypeVar, cast, overload
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
@@ -558,8 +558,21 @@ class TopologyTestDriver:
         found = self._stores(name)
         for store in found:
             if not isinstance(store, kind):
-                raise ValueError(f"store {name!r} is a {type(store).__name__}, no {kind.__name__}")
+                shown_by = next((method for one, method in _SHOWN_BY.items() if isinstance(store, one)), _ANY)
+                raise ValueError(
+                    f"store {name!r} is a {type(store).__name__}, no {kind.__name__}; {shown_by}({name!r}) shows it"
+                )
         return cast("S", over_all([shown(store) for store in found])) if found else None
+
+
+_ANY: Final = "get_state_store"
+_SHOWN_BY: Final[Mapping[type[object], str]] = {
+    WindowStore: "get_window_store",
+    SessionStore: "get_session_store",
+    VersionedKeyValueStore: "get_versioned_key_value_store",
+    KeyValueStore: "get_key_value_store",
+}
+"""The method of the driver that shows stores of a kind."""
 
 
 def _plain_values(store: KeyValueStore[K, V]) -> KeyValueStore[K, V]:

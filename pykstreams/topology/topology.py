@@ -365,7 +365,7 @@ class Topology:
             if topic in taken:
                 raise TopologyError(
                     f"topic {topic!r} of source {name!r} is read by source {taken[topic]!r} already; "
-                    "use that source for both"
+                    "use that source for both, a stream with to_table() or a table with to_stream()"
                 )
         for node in self._definition.nodes.values():
             if isinstance(node, SourceDefinition) and node.pattern is not None:

@@ -108,6 +108,15 @@ def test_extractor_of_key_and_value_is_told_of_its_own_switch() -> None:
         table().join(table(), two, foreign_key_extractor=mistaken)
 
 
+def test_option_of_another_join_names_the_own_one() -> None:
+    of_table: Any = {"foreign_key_extractor": one}
+    with pytest.raises(TypeError, match="'foreign_key_extractor'; a table is joined by it; a stream by key_selector="):
+        stream().join(table(), two, **of_table)
+    of_stream: Any = {"key_selector": two}
+    with pytest.raises(TypeError, match="'key_selector'; a stream is joined by it; a table by foreign_key_extractor="):
+        table().join(table(), two, **of_stream)
+
+
 def test_cure_is_left_away_where_it_would_not_help() -> None:
     mistaken: Any = seven
 

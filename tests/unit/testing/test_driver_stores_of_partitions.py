@@ -114,6 +114,6 @@ def test_writes_are_for_the_store_of_one_partition(
 
 
 def test_store_of_another_kind_and_one_that_is_not_there_are_as_with_one_partition(parted: TopologyTestDriver) -> None:
-    with pytest.raises(ValueError, match=r"store 'windows' is a .*, no KeyValueStore"):
+    with pytest.raises(ValueError, match=r"store 'windows' is a .*, no KeyValueStore; get_window_store\('windows'\)"):
         parted.get_key_value_store("windows")
     assert parted.get_key_value_store("none") is None

@@ -134,7 +134,7 @@ def test_name_of_a_table_join_names_its_three_steps() -> None:
 def test_join_of_a_table_with_something_else_is_refused() -> None:
     builder = StreamsBuilder()
 
-    with pytest.raises(TypeError, match=r"a table is joined with .*; expected a KTable"):
+    with pytest.raises(TypeError, match=r"a table is joined with .*; expected a KTable .* stream\.join\(table"):
         table_of(builder, "rows").join(stream_of(builder, "in"), both)  # type: ignore[call-overload]  # a stream is no table
 
 
