@@ -11,14 +11,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from pykstreams.core.ids import TaskId
 from pykstreams.core.in_flight import FinishesLater
-from pykstreams.core.kept_context import KeepsContext
 from pykstreams.core.record import FixedKeyRecord, Record, RecordContext, RecordMetadata
 from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
+from pykstreams.core.user_code.tells_where import TellsWhere
 
 if TYPE_CHECKING:
     from pykstreams.core.config import StreamsConfig
@@ -141,8 +141,14 @@ class FixedKeyProcessorContext(ProcessingContext, Generic[KOut, VOut]):
         """
 
 
-class Processor(KeepsContext, ABC, Generic[KIn, VIn, KOut, VOut]):
+KEPT_IN_INIT: Final = {"context": "it is there after init: an init of your own begins with super().init(context)"}
+"""What processors say to who looks for a context that they have not, or not yet."""
+
+
+class Processor(TellsWhere, ABC, Generic[KIn, VIn, KOut, VOut]):
     """A user's operator: one object per task; ``self.context`` is there after ``init``."""
+
+    _elsewhere = KEPT_IN_INIT
 
     context: ProcessorContext[KOut, VOut]
 
@@ -158,8 +164,10 @@ class Processor(KeepsContext, ABC, Generic[KIn, VIn, KOut, VOut]):
         """Called once at the end."""
 
 
-class FixedKeyProcessor(KeepsContext, ABC, Generic[KIn, VIn, VOut]):
+class FixedKeyProcessor(TellsWhere, ABC, Generic[KIn, VIn, VOut]):
     """A user's operator that cannot change keys, so that no repartitioning is needed behind it."""
+
+    _elsewhere = KEPT_IN_INIT
 
     context: FixedKeyProcessorContext[KIn, VOut]
 

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Generic, Never, TypeAlias, TypeVar
 
-from pykstreams.core.kept_context import KeepsContext
-from pykstreams.core.processor import ProcessorContext
+from pykstreams.core.processor import KEPT_IN_INIT, ProcessorContext
 from pykstreams.core.types import Headers
+from pykstreams.core.user_code.tells_where import TellsWhere
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -32,12 +32,14 @@ class ValueTransformerContext(ProcessorContext[Never, Never]):
         """The headers of the record that changed the row; none where the table is only read."""
 
 
-class ValueTransformerWithKey(KeepsContext, ABC, Generic[K, V, VR]):
+class ValueTransformerWithKey(TellsWhere, ABC, Generic[K, V, VR]):
     """Maps the values of a table, with stores if it needs any; one object per task.
 
     It is also called for old values and for deletions (``None``), and by joins that read a table without a store: the
     same value may come several times. ``self.context`` is there after ``init``.
     """
+
+    _elsewhere = KEPT_IN_INIT
 
     context: ValueTransformerContext
 

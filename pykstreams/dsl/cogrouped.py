@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Merger
+from pykstreams.core.user_code.tells_where import TellsWhere
 from pykstreams.core.windows import EmitStrategy, SessionWindows, SlidingWindows, Window, Windowed, Windows
 from pykstreams.dsl.aggregations.cogrouped_records import AGGREGATE, CogroupedRecords, OneAggregator
 from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, window_operator, windowed_key_serde
-from pykstreams.dsl.chained import TO_A_COGROUPED_RESULT, Chained
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.other_steps import TO_A_COGROUPED_RESULT
 from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.stores.materialization import options_of, table_store
 from pykstreams.dsl.stores.session_materialization import session_table_store
@@ -37,7 +38,7 @@ V = TypeVar("V")
 VR = TypeVar("VR")
 
 
-class CogroupedKStream(Chained, Generic[K, VR]):
+class CogroupedKStream(TellsWhere, Generic[K, VR]):
     """Several grouped streams whose records are aggregated together: one table, with one store and one row a key.
 
     Each stream has an aggregator of its own, all of them change the same aggregate. Streams whose keys may have changed
@@ -111,7 +112,7 @@ class CogroupedKStream(Chained, Generic[K, VR]):
         return TimeWindowedCogroupedKStream(self._records, windows)
 
 
-class TimeWindowedCogroupedKStream(Chained, Generic[K, VR]):
+class TimeWindowedCogroupedKStream(TellsWhere, Generic[K, VR]):
     """Cogrouped streams with time or sliding windows: one aggregate a key and window.
 
     Records with null key are dropped, with sliding windows also those with null value. Late is a record by the time
@@ -152,7 +153,7 @@ class TimeWindowedCogroupedKStream(Chained, Generic[K, VR]):
         return KTable(records.aggregated(name, store, operator, WindowedView, key_serde, windows.grace_period_ms))
 
 
-class SessionWindowedCogroupedKStream(Chained, Generic[K, VR]):
+class SessionWindowedCogroupedKStream(TellsWhere, Generic[K, VR]):
     """Cogrouped streams with session windows: one aggregate a key and session.
 
     Records of all streams keep a session going. Those with null key are dropped; late is a record by the time that has

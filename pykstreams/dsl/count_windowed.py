@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.core.user_code.tells_where import TellsWhere
 from pykstreams.core.windows import CountWindows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.annotations.inference import aggregate_serde
-from pykstreams.dsl.chained import Chained
 from pykstreams.dsl.options import Materialized
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.record_serdes import RecordSerdes
@@ -32,7 +32,7 @@ _AGGREGATE = "KSTREAM-AGGREGATE-"
 _REDUCE = "KSTREAM-REDUCE-"
 
 
-class CountWindowedKStream(Chained, Generic[K, V]):
+class CountWindowedKStream(TellsWhere, Generic[K, V]):
     """A grouped stream in windows of so many records; an aggregation gives a stream of the windows that are full.
 
     The records of a key count in the order in which they come, whatever their timestamps; none is late. A result has

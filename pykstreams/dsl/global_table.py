@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from pykstreams.dsl.chained import Chained
+from pykstreams.core.user_code.tells_where import TellsWhere
 from pykstreams.dsl.place import Place, record_serdes_of
 from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.processors import AnyTableView
@@ -13,7 +13,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class GlobalKTable(Chained, Generic[K, V]):
+class GlobalKTable(TellsWhere, Generic[K, V]):
     """All rows of a topic, on every worker; for joins of streams with any key, and for queries.
 
     It is read to its end before the first record of any stream is processed, and goes on with its topic from then on,

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.core.user_code.tells_where import TellsWhere
 from pykstreams.core.windows import CountWindows, SessionWindows, SlidingWindows, Window, Windows
 from pykstreams.dsl.aggregations.grouped_records import GroupedRecords
 from pykstreams.dsl.annotations.inference import aggregate_serde
-from pykstreams.dsl.chained import TO_A_RESULT, Chained
 from pykstreams.dsl.cogrouped import CogroupedKStream
 from pykstreams.dsl.count_windowed import CountWindowedKStream
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Grouped, Materialized
+from pykstreams.dsl.other_steps import TO_A_RESULT
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
@@ -34,7 +35,7 @@ _AGGREGATE = "KSTREAM-AGGREGATE-"
 _REDUCE = "KSTREAM-REDUCE-"
 
 
-class KGroupedStream(Chained, Generic[K, V]):
+class KGroupedStream(TellsWhere, Generic[K, V]):
     """A grouped stream; an aggregation gives a table with one row a group.
 
     Records with null key or value are dropped. If the key may have changed before, the records go through the topic

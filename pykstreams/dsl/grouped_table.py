@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
+from pykstreams.core.user_code.tells_where import TellsWhere
 from pykstreams.dsl.annotations.inference import aggregate_serde
-from pykstreams.dsl.chained import TO_A_RESULT, Chained
 from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.other_steps import TO_A_RESULT
 from pykstreams.dsl.place import Place, record_serdes_of
 from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.stores.materialization import TableStore, options_of, table_store
@@ -33,7 +34,7 @@ VR = TypeVar("VR")
 _AGGREGATE = "KTABLE-AGGREGATE-"
 
 
-class KGroupedTable(Chained, Generic[K, V]):
+class KGroupedTable(TellsWhere, Generic[K, V]):
     """The rows of a table, grouped; aggregations add the new value of a changed row and take away the old one.
 
     Rows whose group or value is null are left out. Source: ``KGroupedTable``, 4.3.1.

@@ -9,6 +9,7 @@ from typing import Final, Generic, Literal, TextIO, TypeVar, cast, overload
 from pykstreams.core.names import topic_name
 from pykstreams.core.processor import FixedKeyProcessorSupplier, ProcessorSupplier
 from pykstreams.core.types import Duration, ForeachAction, KeyValueMapper, Predicate, TopicNameExtractor, duration_ms
+from pykstreams.core.user_code.tells_where import TellsWhere
 from pykstreams.core.windows import JoinWindows
 from pykstreams.dsl.annotations.inference import (
     fixed_key_processor_serde,
@@ -22,7 +23,6 @@ from pykstreams.dsl.annotations.inference import (
     values_serde,
 )
 from pykstreams.dsl.branching import BranchedKStream
-from pykstreams.dsl.chained import TO_GROUPS, Chained
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.grouped import KGroupedStream
 from pykstreams.dsl.joins.stream_joins import JoinOptions, join_with_global_table, join_with_stream, join_with_table
@@ -39,6 +39,7 @@ from pykstreams.dsl.options import (
     expected,
     unexpected,
 )
+from pykstreams.dsl.other_steps import TO_GROUPS
 from pykstreams.dsl.place import Place, record_serdes_of
 from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.repartitioning import repartition_node
@@ -83,7 +84,7 @@ VO = TypeVar("VO")
 _CHOOSES_TOPIC: Final = "key, value, record context"
 
 
-class KStream(Chained, Generic[K, V]):
+class KStream(TellsWhere, Generic[K, V]):
     """A stream of records; every operation returns a new stream and leaves this one as it is.
 
     Functions must not change the keys and values they are given: other branches see the same objects. Steps that

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import V1, V2, KeyValueMapper, Predicate, ValueJoiner
 from pykstreams.core.user_code.suppliers import check_supplier
+from pykstreams.core.user_code.tells_where import TellsWhere
 from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTransformerWithKeySupplier
 from pykstreams.dsl.aggregations.suppression import Suppressed, suppress
 from pykstreams.dsl.annotations.inference import pair_serdes, passed_on, transformer_serde, value_serde
-from pykstreams.dsl.chained import TO_A_STREAM, Chained
 from pykstreams.dsl.grouped_table import KGroupedTable
 from pykstreams.dsl.joins.one_to_many_join import ResultKeys, join_one_to_many
 from pykstreams.dsl.joins.table_join_options import TableJoinOptions, add_table_join
 from pykstreams.dsl.options import Grouped, Materialized, TableJoined, expected
+from pykstreams.dsl.other_steps import TO_A_STREAM
 from pykstreams.dsl.place import Place, record_serdes_of
 from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.stores.materialization import TableStore, named_table_store, options_of
@@ -49,7 +50,7 @@ VO = TypeVar("VO")
 VR = TypeVar("VR")
 
 
-class KTable(Chained, Generic[K, V]):
+class KTable(TellsWhere, Generic[K, V]):
     """A table: at most one row a key, the value ``None`` deletes a row.
 
     Whether a table keeps a store is up to ``materialized``: a named one does and can be queried, others keep one only

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Duration, Initializer, Reducer
+from pykstreams.core.user_code.tells_where import TellsWhere
 from pykstreams.core.windows import (
     EmitStrategy,
     SessionWindows,
@@ -21,9 +22,9 @@ from pykstreams.dsl.aggregations.idle_windows import IdleWindows, idle_ms_on_clo
 from pykstreams.dsl.aggregations.late_records import LateRecordsTo, late_child_of
 from pykstreams.dsl.aggregations.windowed_aggregation import checked_windows, window_operator, windowed_key_serde
 from pykstreams.dsl.annotations.inference import aggregate_serde
-from pykstreams.dsl.chained import TO_A_RESULT, Chained
 from pykstreams.dsl.ktable import KTable
 from pykstreams.dsl.options import Materialized
+from pykstreams.dsl.other_steps import TO_A_RESULT
 from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.stores.materialization import options_of
 from pykstreams.dsl.stores.session_materialization import SessionTableStore, session_table_store
@@ -58,7 +59,7 @@ _AGGREGATE = "KSTREAM-AGGREGATE-"
 _REDUCE = "KSTREAM-REDUCE-"
 
 
-class TimeWindowedKStream(Chained, Generic[K, V]):
+class TimeWindowedKStream(TellsWhere, Generic[K, V]):
     """A grouped stream with time or sliding windows; an aggregation gives a table with one row a key and window.
 
     Records with null key are dropped, with sliding windows also those with null value. A record that comes after a
@@ -172,7 +173,7 @@ class TimeWindowedKStream(Chained, Generic[K, V]):
         )
 
 
-class SessionWindowedKStream(Chained, Generic[K, V]):
+class SessionWindowedKStream(TellsWhere, Generic[K, V]):
     """A grouped stream with session windows; an aggregation gives a table with one row a key and session.
 
     A record joins the sessions of its key that lie within the inactivity gap of it, and these become one: the table

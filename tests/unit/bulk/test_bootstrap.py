@@ -313,7 +313,8 @@ def test_a_row_that_cannot_be_taken_fails_the_job_unless_told_otherwise(rows: An
     assert not (tmp_path / "out" / "manifest.json").exists()
 
 
-def test_a_second_row_of_a_key_is_refused_although_it_refers_to_another_row(tmp_path: Path) -> None:
+def orders_of_customers() -> StreamsBuilder:
+    """Orders that refer to customers."""
     builder = StreamsBuilder()
     consumed = Consumed(key_serde=Serdes.string(), value_serde=JsonSerde())
     orders, customers = builder.table("orders", consumed), builder.table("customers", consumed)
@@ -323,6 +324,11 @@ def test_a_second_row_of_a_key_is_refused_although_it_refers_to_another_row(tmp_
         foreign_key_extractor=lambda order: order["customer"],
         table_joined=TableJoined(name="by"),
     )
+    return builder
+
+
+def test_a_second_row_of_a_key_is_refused_although_it_refers_to_another_row(tmp_path: Path) -> None:
+    builder = orders_of_customers()
     rows = [{"id": "o1", "customer": "a", "at": 1}, {"id": "o1", "customer": "b", "at": 2}, {"id": "o2", "at": 3}]
     source = parquet(tmp_path, [*rows, {"id": None, "at": 4}])
     spec = StoreBootstrap("by-subscription-store", source, key="id", timestamp="at", on_error="count")
@@ -538,15 +544,7 @@ def test_a_row_with_a_day_that_python_does_not_have_is_refused_by_itself(said: d
 
 
 def test_a_row_that_cannot_meet_others_for_a_day_that_python_does_not_have_is_said(tmp_path: Path) -> None:
-    builder = StreamsBuilder()
-    consumed = Consumed(key_serde=Serdes.string(), value_serde=JsonSerde())
-    orders, customers = builder.table("orders", consumed), builder.table("customers", consumed)
-    orders.join(
-        customers,
-        lambda order, customer: order,
-        foreign_key_extractor=lambda order: order["customer"],
-        table_joined=TableJoined(name="by"),
-    )
+    builder = orders_of_customers()
     days = pa.array([1, 2**30], pa.int32()).cast(pa.date32())
     source = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"id": ["o1", "o2"], "customer": ["a", "b"], "day": days}), source)

@@ -71,6 +71,15 @@ def tables_outer(builder: StreamsBuilder, one: Any, other: Any) -> object:
     return builder.table("a", one, str).outer_join(builder.table("b", other, str), both)
 
 
+def warned_of(join: Join, one: Any, other: Any) -> str:
+    """The one thing that is said of a join."""
+    builder = StreamsBuilder()
+    join(builder, one, other)
+
+    (text,) = map(str, builder.build().contradictions)
+    return text
+
+
 JOINS = [stream_with_table, stream_with_table_left, streams, streams_outer, tables, tables_outer]
 
 
@@ -112,10 +121,8 @@ def test_keys_that_a_step_has_selected_are_compared() -> None:
 )
 def test_keys_of_other_classes_are_warned_of(join: Join, one: Any, other: Any) -> None:
     """JSON of two classes may be the same, so that a program is right nevertheless."""
-    builder = StreamsBuilder()
-    join(builder, one, other)
+    text = warned_of(join, one, other)
 
-    (text,) = map(str, builder.build().contradictions)
     assert "(keys of" in text
     assert "select_key" in text
 
@@ -158,10 +165,8 @@ def test_keys_that_may_meet_are_joined(join: Join, one: Any, other: Any) -> None
 )
 def test_equal_keys_of_other_bytes_are_warned_of(join: Join, one: Any, other: Any) -> None:
     """They meet where topics have one partition only, so that a program may be right."""
-    builder = StreamsBuilder()
-    join(builder, one, other)
+    text = warned_of(join, one, other)
 
-    (text,) = map(str, builder.build().contradictions)
     assert "equal keys have other bytes on each side, so that they lie in different partitions" in text
     assert "correct the type of either" in text
 

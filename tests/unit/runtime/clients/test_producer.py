@@ -112,6 +112,11 @@ class ProducerBench:
         self.clock = FakeClock()
         self.producer = WorkerProducer(self.client, DeliveryFailures(), self.clock)
 
+    def offsets_time_out(self) -> None:
+        """An answer to offsets that does not come in time."""
+        self.clock.advance(self.client.offsets_within_s)
+        raise failure(KafkaError._TIMED_OUT, retriable=True)
+
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> ProducerBench:
@@ -207,11 +212,7 @@ def test_call_for_offsets_that_hangs_is_found_out_when_most_of_the_transaction_i
 
 
 def test_offsets_for_a_coordinator_that_is_away_for_a_while_are_sent_when_it_is_back(bench: ProducerBench) -> None:
-    def times_out() -> None:
-        bench.clock.advance(bench.client.offsets_within_s)
-        raise failure(KafkaError._TIMED_OUT, retriable=True)
-
-    bench.client.answers["offsets"] = [times_out] * 8
+    bench.client.answers["offsets"] = [bench.offsets_time_out] * 8
 
     bench.producer.commit(OFFSETS, b"member")
 
@@ -221,11 +222,7 @@ def test_offsets_for_a_coordinator_that_is_away_for_a_while_are_sent_when_it_is_
 def test_steps_of_a_commit_take_no_longer_together_than_brokers_leave_the_transaction_open(
     bench: ProducerBench,
 ) -> None:
-    def times_out() -> None:
-        bench.clock.advance(bench.client.offsets_within_s)
-        raise failure(KafkaError._TIMED_OUT, retriable=True)
-
-    bench.client.answers["offsets"] = [times_out] * 8
+    bench.client.answers["offsets"] = [bench.offsets_time_out] * 8
 
     bench.producer.commit(OFFSETS, b"member")
 
@@ -256,10 +253,6 @@ def test_coordinator_that_stops_to_answer_amid_a_commit_keeps_its_worker_for_no_
 ) -> None:
     """One of several brokers is frozen: another one coordinates after 9 s, which a new producer finds at once."""
 
-    def offsets_time_out() -> None:
-        bench.clock.advance(bench.client.offsets_within_s)
-        raise failure(KafkaError._TIMED_OUT, retriable=True)
-
     def commit_times_out() -> None:
         bench.clock.advance(bench.client.ends_within_s[-1])
         raise failure(KafkaError._TIMED_OUT, abort=True)
@@ -269,7 +262,7 @@ def test_coordinator_that_stops_to_answer_amid_a_commit_keeps_its_worker_for_no_
         raise failure(KafkaError._TIMED_OUT, retriable=True)
 
     bench.client.answers |= {
-        "offsets": [offsets_time_out] * 7,
+        "offsets": [bench.offsets_time_out] * 7,
         "commit": [commit_times_out],
         "abort": [abort_times_out],
     }

@@ -21,8 +21,8 @@ from pykstreams import (
     TimeWindowedKStream,
     TimeWindows,
 )
+from pykstreams.core.user_code.tells_where import TellsWhere
 from pykstreams.dsl.branching import BranchedKStream
-from pykstreams.dsl.chained import Chained
 from pykstreams.dsl.cogrouped import SessionWindowedCogroupedKStream, TimeWindowedCogroupedKStream
 from pykstreams.dsl.count_windowed import CountWindowedKStream
 
@@ -73,7 +73,7 @@ def cogrouped() -> CogroupedKStream[str, int]:
     ],
 )
 def test_error_for_a_method_of_another_step_says_how_to_get_there(
-    make: Callable[[], Chained], method: str, told: str
+    make: Callable[[], TellsWhere], method: str, told: str
 ) -> None:
     with pytest.raises(AttributeError) as raised:
         getattr(make(), method)
