@@ -25,6 +25,7 @@ _INTEGER = struct.Struct(">i")
 _LONG = struct.Struct(">q")
 _FLOAT = struct.Struct(">f")
 _DOUBLE = struct.Struct(">d")
+_NO_NUMBER: Final = (struct.error, OverflowError, TypeError, ValueError)
 _NAN: Final = bytes.fromhex("7ff8000000000000")
 
 _UUID_GROUPS = re.compile("([0-9a-fA-F]+)-([0-9a-fA-F]+)-([0-9a-fA-F]+)-([0-9a-fA-F]+)-([0-9a-fA-F]+)")
@@ -101,10 +102,15 @@ class DoubleSerde(_PrimitiveSerde[float]):
     width = 8
 
     def encoder(self, topic: str) -> Encoder:
-        encode_number = _number_encoder(_DOUBLE, self, topic, "a float")
+        pack = _DOUBLE.pack
 
         def encode(data: object, headers: Headers) -> bytes | None:
-            raw = encode_number(data, headers)
+            if data is None:
+                return None
+            try:
+                raw = pack(data)
+            except _NO_NUMBER as error:
+                raise _refused_number(self, topic, data, (int, float), "a float") from error
             return raw if data == data else _NAN  # no NaN is equal to itself
 
         return encode
@@ -286,20 +292,26 @@ def _unchanged(data: bytes | None, headers: Headers) -> bytes | None:
 
 def _number_encoder(layout: struct.Struct, serde: CompiledSerde[T], topic: str, expected: str) -> Encoder:
     pack = layout.pack
-    kinds: tuple[type, ...] = (int, float) if layout in (_FLOAT, _DOUBLE) else (int,)
+    kinds: tuple[type, ...] = (int, float) if layout is _FLOAT else (int,)
 
     def encode(data: object, headers: Headers) -> bytes | None:
         if data is None:
             return None
         try:
             return pack(data)
-        except (struct.error, OverflowError, TypeError, ValueError) as error:
-            if not isinstance(data, kinds):
-                raise wrong_type(repr(serde), topic, data, expected) from error
-            refused = refused_value(repr(serde), topic, data, f"expected {expected}")
-            raise _OutOfRangeError(str(refused), topic=topic, serde=repr(serde)) from error
+        except _NO_NUMBER as error:
+            raise _refused_number(serde, topic, data, kinds, expected) from error
 
     return encode
+
+
+def _refused_number(
+    serde: CompiledSerde[T], topic: str, data: object, kinds: tuple[type, ...], expected: str
+) -> SerdeError:
+    if not isinstance(data, kinds):
+        return wrong_type(repr(serde), topic, data, expected)
+    refused = refused_value(repr(serde), topic, data, f"expected {expected}")
+    return _OutOfRangeError(str(refused), topic=topic, serde=repr(serde))
 
 
 def _number_decoder(layout: struct.Struct, serde: CompiledSerde[T], topic: str) -> Decoder:

@@ -9,7 +9,6 @@ session as timestamp, and no headers (``KStreamSessionWindowAggregate``, 4.3.1).
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
@@ -18,6 +17,7 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import END_OF_TIME, Headers, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, SessionWindows, Window, Windowed
 from pykstreams.processors.aggregates.missing_results import missing_result
+from pykstreams.processors.aggregates.reducers import from_first
 from pykstreams.processors.aggregates.window_outlets import window_idle_time, window_outlets
 from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS, NULL_KEY_TO_AGGREGATE
 from pykstreams.processors.process import Process
@@ -50,14 +50,12 @@ COUNT_OF_SESSION: SessionAggregation[object, object, int] = SessionAggregation(
 def reducing_sessions(reducer: Reducer[V]) -> SessionAggregation[object, V, V | None]:
     """Returns the aggregation by ``reducer(aggregate, value)``, which also merges; the first value starts it."""
 
-    @functools.wraps(reducer)  # messages speak of it
-    def reduced(key: object, value: V, aggregate: V | None) -> V | None:
-        return value if aggregate is None else reducer(aggregate, value)
-
     def merge(key: object, aggregate: V | None, other: V) -> V | None:  # the other session is kept, and so has a value
         return other if aggregate is None else reducer(aggregate, other)
 
-    return SessionAggregation(lambda: None, reduced, cast("Callable[[object, V | None, V | None], V | None]", merge))
+    return SessionAggregation(
+        lambda: None, from_first(reducer), cast("Callable[[object, V | None, V | None], V | None]", merge)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ The windows of a record are computed with plain numbers; a ``Windowed`` key is m
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias, TypeVar, cast
@@ -18,6 +17,7 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers, Initializer, Reducer
 from pykstreams.core.windows import EmitStrategy, TimeWindows, Window, Windowed, Windows, ends_too_late, in_window
 from pykstreams.processors.aggregates.missing_results import missing_result
+from pykstreams.processors.aggregates.reducers import from_first
 from pykstreams.processors.aggregates.stream_aggregate import owned_rows
 from pykstreams.processors.aggregates.window_outlets import window_idle_time, window_outlets
 from pykstreams.processors.drop_reasons import LATE_FOR_WINDOWS, NULL_KEY_TO_AGGREGATE
@@ -52,12 +52,7 @@ COUNT: Aggregation[object, object, int] = Aggregation(lambda: 0, lambda key, val
 
 def reducing(reducer: Reducer[V]) -> Aggregation[object, V, V | None]:
     """Returns the aggregation by ``reducer(aggregate, value)``, which the first value starts."""
-
-    @functools.wraps(reducer)  # messages speak of it
-    def reduced(key: object, value: V, aggregate: V | None) -> V | None:
-        return value if aggregate is None else reducer(aggregate, value)
-
-    return Aggregation(lambda: None, reduced)
+    return Aggregation(lambda: None, from_first(reducer))
 
 
 @dataclass(frozen=True, slots=True)
