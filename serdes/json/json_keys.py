@@ -72,7 +72,7 @@ class JsonKeySerde(CompiledSerde[T], Generic[T]):
                 return None
             try:
                 text = dumps(form(data), option=option)
-                if loses_numbers is not None and text.partition(b"null")[1] and loses_numbers(data):
+                if loses_numbers is not None and text.rpartition(b"null")[1] and loses_numbers(data):
                     refuse_lost_numbers(data, text)
                 return text
             except Exception as error:  # a value of another type, or what a model's own serializers raise

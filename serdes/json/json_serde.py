@@ -108,8 +108,8 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
                 raise wrong_type(repr(self), topic, data, checked.__name__)
             try:
                 text = write(data)
-                # ``in`` would cost three times as much as ``partition``, since it tries a number first
-                if loses_numbers is not None and text.partition(b"null")[1] and loses_numbers(data):
+                # ``in`` would cost three times as much as ``rpartition``, since it tries a number first
+                if loses_numbers is not None and text.rpartition(b"null")[1] and loses_numbers(data):
                     refuse_lost_numbers(data, text)
                 return text
             except orjson.JSONEncodeError as error:
