@@ -6,14 +6,12 @@ each is held against stream time as it was before the batch, and against its own
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import accumulate
-from typing import cast
 
 from pykstreams.core.metrics import Sensor, StreamsMetrics
 from pykstreams.core.metrics.built_in import tasks as built_in
 from pykstreams.core.metrics.stats import Amounts
-from pykstreams.core.types import Forward, Headers
+from pykstreams.core.types import Forward, Headers, Produce
 
 
 class RecordMetrics:
@@ -40,17 +38,26 @@ class RecordMetrics:
         """Wraps a node without children that is no sink."""
         return _noting(forward, self._ages_of(node))
 
-    def at_sink(self, node: str, send: Callable[..., None]) -> Callable[..., None]:
-        """Wraps one of the ways out of a sink: (topic, value, key, partition, ..., timestamp, headers)."""
-        note_time = cast("Callable[[object], None]", self._ages_of(node).append)
+    def at_sink(self, node: str, send: Produce) -> Produce:
+        """Wraps one of the ways out of a sink."""
+        note_time = self._ages_of(node).append
         last_topic = ""
         unused: list[int] = []
         note_size = unused.append
 
-        def measured(topic: str, value: bytes | None, key: bytes | None, *rest: object) -> None:
+        def measured(
+            topic: str,
+            value: bytes | None,
+            key: bytes | None,
+            partition: int,
+            callback: None,
+            on_delivery: None,
+            timestamp: int,
+            headers: Headers | None,
+        ) -> None:
             nonlocal last_topic, note_size
-            send(topic, value, key, *rest)
-            note_time(rest[-2])
+            send(topic, value, key, partition, callback, on_delivery, timestamp, headers)
+            note_time(timestamp)
             if topic != last_topic:
                 last_topic, note_size = topic, self._sizes_of(node, topic).append
             note_size((len(value) if value else 0) + (len(key) if key else 0))

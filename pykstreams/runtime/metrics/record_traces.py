@@ -7,13 +7,13 @@ the trace of the record that was put last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
 
 from pykstreams._version import __version__
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.processor import CurrentRecord
-from pykstreams.core.types import Forward, Headers
+from pykstreams.core.types import Forward, Headers, Produce
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -63,23 +63,31 @@ class RecordTraces:
         """Returns the node: it is inside of the span of its source."""
         return forward
 
-    def at_sink(self, node: str, send: Callable[..., None]) -> Callable[..., None]:
+    def at_sink(self, node: str, send: Produce) -> Produce:
         """Wraps one of the ways out of a sink: what is sent carries the context of its own span."""
         trace, tracer, kind = self._trace, self._tracer, self._trace.SpanKind.PRODUCER
         context_of, attributes_of, inject = self._context_of, self._attributes_of, self._propagator.inject
 
-        def traced(topic: str, *record: object) -> None:
-            headers = cast("Headers", record[-1] or ())  # the last argument of every way out
+        def traced(
+            topic: str,
+            value: bytes | None,
+            key: bytes | None,
+            partition: int,
+            callback: None,
+            on_delivery: None,
+            timestamp: int,
+            headers: Headers | None,
+        ) -> None:
             inside = trace.get_current_span().get_span_context().is_valid
-            context = None if inside else context_of(headers)
+            context = None if inside else context_of(headers or ())
             with tracer.start_as_current_span(
                 f"{topic} publish", context, kind=kind, attributes=attributes_of(node, topic)
             ):
                 fields: dict[str, str] = {}
                 inject(fields)
-                kept = [header for header in headers if header[0] not in _FIELDS]
+                kept = [header for header in headers or () if header[0] not in _FIELDS]
                 kept += [(name, text.encode()) for name, text in fields.items()]
-                send(topic, *record[:-1], kept)
+                send(topic, value, key, partition, callback, on_delivery, timestamp, kept)
 
         return traced
 

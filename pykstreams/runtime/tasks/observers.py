@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
-from pykstreams.core.types import Forward
+from pykstreams.core.types import Forward, Produce
 
 
 class RecordObserver(Protocol):
@@ -19,6 +18,6 @@ class RecordObserver(Protocol):
         """Wraps a node without children that is no sink."""
         ...
 
-    def at_sink(self, node: str, send: Callable[..., None]) -> Callable[..., None]:
-        """Wraps one of the ways out of a sink: (topic, value, key, partition, ..., timestamp, headers)."""
+    def at_sink(self, node: str, send: Produce) -> Produce:
+        """Wraps one of the ways out of a sink."""
         ...

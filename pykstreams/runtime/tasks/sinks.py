@@ -15,7 +15,7 @@ from pykstreams.core.handlers import SerializationExceptionOrigin
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import ProducerRecord, RecordContext
 from pykstreams.core.serialized_sink import SendSerialized, SerializedRecord, SerializedSink
-from pykstreams.core.types import Encoder, Forward, Headers, StreamPartitioner, TopicNameExtractor
+from pykstreams.core.types import Encoder, Forward, Headers, Produce, StreamPartitioner, TopicNameExtractor
 from pykstreams.core.user_code.functions import describe_function
 from pykstreams.runtime.tasks.collector import ANY_PARTITION, RecordCollector
 from pykstreams.runtime.tasks.failures import Failures
@@ -53,7 +53,7 @@ class Sink:
     drop: Callable[[str], None]
     fail: _Fail
     lets_go: bool
-    around: Sequence[Callable[[Callable[..., None]], Callable[..., None]]] = ()
+    around: Sequence[Callable[[Produce], Produce]] = ()
     """Wrap each way out one after the other, for what has to see each record that is sent."""
 
     def to_topic(self, topic: str, partitioner: StreamPartitioner[object, object] | None) -> Forward:
@@ -92,7 +92,7 @@ class Sink:
                         list(headers) if headers else None,
                     )
                 except BufferError:
-                    wait(topic, raw_value, raw_key, partition, timestamp, headers)
+                    wait(topic, raw_value, raw_key, partition, None, None, timestamp, headers)
                 except Exception as error:
                     chosen = None if partition == ANY_PARTITION else partition
                     refused(error, ProducerRecord(topic, raw_key, raw_value, chosen, timestamp, headers))
@@ -131,7 +131,7 @@ class Sink:
                         list(headers) if headers else None,
                     )
                 except BufferError:
-                    wait(topic, raw_value, raw_key, partition, timestamp, headers)
+                    wait(topic, raw_value, raw_key, partition, None, None, timestamp, headers)
                 except Exception as error:
                     refused(error, ProducerRecord(topic, raw_key, raw_value, partition, timestamp, headers))
                 return
@@ -179,7 +179,7 @@ class Sink:
                         list(headers) if headers else None,
                     )
                 except BufferError:
-                    wait(topic, value, key, partition, timestamp, headers)
+                    wait(topic, value, key, partition, None, None, timestamp, headers)
                 except Exception as error:
                     chosen = None if partition == ANY_PARTITION else partition
                     refused(error, ProducerRecord(topic, key, value, chosen, timestamp, headers))
@@ -216,7 +216,7 @@ class Sink:
                     list(headers) if headers else None,
                 )
             except BufferError:
-                wait(topic, value, key, partition, timestamp, headers)
+                wait(topic, value, key, partition, None, None, timestamp, headers)
             except Exception as error:
                 chosen = None if partition == ANY_PARTITION else partition
                 refused(error, ProducerRecord(topic, key, value, chosen, timestamp, headers))
@@ -336,31 +336,55 @@ class Sink:
                     return
             raw_key, raw_value = raw
             try:
-                send(topic, raw_value, raw_key, partition, timestamp, headers)
+                send(topic, raw_value, raw_key, partition, None, None, timestamp, headers)
             except Exception as error:
                 refused(error, ProducerRecord(topic, raw_key, raw_value, partition, timestamp, headers))
 
         return write
 
-    def _ways_out(self) -> tuple[Callable[..., None], Callable[..., None]]:
+    def _ways_out(self) -> tuple[Produce, Produce]:
         """``produce`` of the client, and what waits while there is no room."""
-        produce: Callable[..., None] = self.collector.produce
-        wait: Callable[..., None] = self.collector.produce_when_there_is_room
+        produce: Produce = self.collector.produce
+        wait = self._wait_for_room
         for wrap in self.around:
             produce, wait = wrap(produce), wrap(wait)
-        if not self.lets_go:
-            return produce, wait
+        return (self._letting_go(produce), self._letting_go(wait)) if self.lets_go else (produce, wait)
+
+    @property
+    def _wait_for_room(self) -> Produce:
+        wait = self.collector.produce_when_there_is_room
+
+        def wait_for_room(
+            topic: str,
+            value: bytes | None,
+            key: bytes | None,
+            partition: int,
+            callback: None,
+            on_delivery: None,
+            timestamp: int,
+            headers: Headers | None,
+        ) -> None:
+            wait(topic, value, key, partition, timestamp, headers or ())
+
+        return wait_for_room
+
+    def _letting_go(self, send: Produce) -> Produce:
         let_go = self.current.let_go
 
-        def note_and_produce(*arguments: object) -> None:
+        def send_and_let_go(
+            topic: str,
+            value: bytes | None,
+            key: bytes | None,
+            partition: int,
+            callback: None,
+            on_delivery: None,
+            timestamp: int,
+            headers: Headers | None,
+        ) -> None:
             let_go()
-            produce(*arguments)
+            send(topic, value, key, partition, callback, on_delivery, timestamp, headers)
 
-        def note_and_wait(*arguments: object) -> None:
-            let_go()
-            wait(*arguments)
-
-        return note_and_produce, note_and_wait
+        return send_and_let_go
 
 
 def _as_seen(context: RecordContext | None, timestamp: int, headers: Headers) -> RecordContext:
