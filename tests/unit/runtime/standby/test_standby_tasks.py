@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -408,6 +410,22 @@ def test_error_while_following_closes_the_copies_and_tries_again_with_a_new_cons
     assert "all standby tasks are closed, and opened again in 30 s: broken" in caplog.text
     assert closed == ([], ["open", "close"])
     assert (bench.copies(), bench.restorers) == ([TASK], 2)
+
+
+def test_full_disk_under_one_copy_does_not_close_the_others(
+    bench: StandbyBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What others have in memory would be read anew each time that it is tried again."""
+    bench.after(0)
+    bench.failure = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    bench.assign(TASK, OTHER)
+    bench.after(0)
+    first = bench.copies()
+    bench.after(RETRY_S)
+
+    assert "standby task 0_1 is closed, and tried again every 30 s: its stores in" in caplog.text
+    assert "No space left on device. Their disk is full: make room" in caplog.text
+    assert (first, bench.copies()) == ([TASK], [TASK, OTHER])
 
 
 def test_what_was_read_is_not_read_again_in_the_next_round(bench: StandbyBench) -> None:
