@@ -170,7 +170,7 @@ class StandbyTasks:
         except ListenerFailedError as error:  # of a batch that is in the store, and does not count as read
             self._listener_failed(error)
             self._give_up_all()
-        except Exception as error:  # what a worker would end with must not end it from here
+        except BaseException as error:  # foreign extensions raise what is no Exception, and so does sys.exit
             log.warning(
                 "all standby tasks are closed, and opened again in %g s: %s",
                 RETRY_S,
