@@ -8,6 +8,7 @@ Invariant: nothing here runs before ``prepare``, and nothing runs any more after
 
 from __future__ import annotations
 
+import logging
 import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +26,7 @@ from pykstreams.runtime.assembly.global_thread import build_global_thread
 from pykstreams.runtime.assembly.group import ask_application_to_shut_down, start_group
 from pykstreams.runtime.assembly.standbys import build_standbys, build_sums
 from pykstreams.runtime.assembly.worker import build_worker
+from pykstreams.runtime.checks.setting_checks import setting_findings
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
 from pykstreams.runtime.global_stores.global_thread import GlobalThread
@@ -48,6 +50,8 @@ from pykstreams.state.bulk.folder import Folder
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.topology.checks.missing_serdes import check_serdes
 from pykstreams.topology.plan import TopologyPlan
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,8 @@ class Application:
         """Looks at the cluster, and makes the internal topics that are missing."""
         config = self._config
         check_serdes(self._plan, config)
+        for found in setting_findings(config):
+            log.warning("%s %s; %s", found.where, found.what, found.cure)
         if config.tracing_enable:
             require_opentelemetry()
         folder = self._options.bootstrap

@@ -29,6 +29,8 @@ _HIGH = Importance.HIGH
 _LOW = Importance.LOW
 _MEDIUM = Importance.MEDIUM
 
+_OF_LEADERS: Final = "Where group.protocol is 'streams', the brokers share tasks out, and this has no effect."
+
 OPTIMIZATIONS: Final = ("reuse.ktable.source.topics", "merge.repartition.topics", "single.store.self.join")
 EOS_COMMIT_INTERVAL_MS: Final = 100
 MAX_TAGS: Final = 5
@@ -155,7 +157,9 @@ _KEYS = (
         0,
         _HIGH,
         "How many other instances keep a copy of each stateful task's state up to date, so that little has to be "
-        "restored when one of them takes the task over. The leader of the group goes by its own value.",
+        "restored when one of them takes the task over. The leader of the group goes by its own value. "
+        "Where group.protocol is 'streams', the brokers go by streams.num.standby.replicas of the group instead, and "
+        "this has no effect.",
         minimum=0,
     ),
     ConfigKey(
@@ -184,7 +188,7 @@ _KEYS = (
         10_000,
         _MEDIUM,
         "How many changelog records, summed over its stores, a worker's copy of a task may be behind and "
-        "still count as caught up.",
+        f"still count as caught up. {_OF_LEADERS}",
         minimum=0,
     ),
     ConfigKey(
@@ -286,7 +290,8 @@ _KEYS = (
         _INT,
         2,
         _MEDIUM,
-        "How many extra standby tasks, over the whole application, may warm up at one time before tasks move to them.",
+        "How many extra standby tasks, over the whole application, may warm up at one time before tasks move to "
+        f"them. {_OF_LEADERS}",
         minimum=1,
     ),
     ConfigKey(
@@ -356,7 +361,7 @@ _KEYS = (
         None,
         _MEDIUM,
         "Your own way to share tasks among instances, which the leader of the group asks. Unset: the built-in one. "
-        "Where group.protocol is 'streams', the brokers share them out, and this has no effect.",
+        f"{_OF_LEADERS}",
         component=_ASSIGNOR,
     ),
     ConfigKey(
@@ -550,7 +555,7 @@ _KEYS = (
         _LONG,
         600_000,
         _LOW,
-        "How often the workers look whether a standby task that was warmed up can take its task over.",
+        f"How often the workers look whether a standby task that was warmed up can take its task over. {_OF_LEADERS}",
         minimum=60_000,
     ),
     ConfigKey(
@@ -567,14 +572,14 @@ _KEYS = (
         _INT,
         None,
         _LOW,
-        "Weight of moving a task away from where it is, against traffic between racks.",
+        f"Weight of moving a task away from where it is, against traffic between racks. {_OF_LEADERS}",
     ),
     ConfigKey(
         "rack.aware.assignment.strategy",
         _STRING,
         "none",
         _LOW,
-        "Whether tasks are placed with regard to racks.",
+        f"Whether tasks are placed with regard to racks. {_OF_LEADERS}",
         choices=("none", "min_traffic", "balance_subtopology"),
     ),
     ConfigKey(
@@ -582,7 +587,7 @@ _KEYS = (
         _LIST,
         (),
         _LOW,
-        "Names of client tags; active and standby tasks are spread over workers that differ in them.",
+        f"Names of client tags; active and standby tasks are spread over workers that differ in them. {_OF_LEADERS}",
         check=Check(f"at most {MAX_TAGS} names of client tags", _are_tags),
     ),
     ConfigKey(
@@ -590,7 +595,7 @@ _KEYS = (
         _INT,
         None,
         _LOW,
-        "Weight of traffic between racks, against moving tasks.",
+        f"Weight of traffic between racks, against moving tasks. {_OF_LEADERS}",
     ),
     ConfigKey(
         "receive.buffer.bytes",

@@ -91,7 +91,7 @@ def _task_maker(
             clock=app.clock,
             collector=uncounted(app, Nowhere(), layout.partitions.__getitem__),
             cache=RecordCache(0),
-            directory=directory.task_dir(task_id),
+            directory=directory.task_path(task_id),
             metrics=metrics,
             make_ready=lambda: app.base.make_ready(task_id, committed, directory),
             is_ready=lambda: app.base.is_ready(task_id, committed, directory),

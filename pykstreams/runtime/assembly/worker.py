@@ -190,7 +190,7 @@ def _task_maker(
             clock=app.clock,
             collector=output.collector,  # another one after a renewal
             cache=cache,
-            directory=directory.task_dir(task_id),
+            directory=directory.task_path(task_id),
             metrics=place.metrics,
             lag=lag,
             global_stores=place.global_stores,

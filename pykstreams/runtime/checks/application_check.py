@@ -20,6 +20,7 @@ from pykstreams.runtime.checks.key_checks import ReadKeys, key_findings
 from pykstreams.runtime.checks.limit_checks import limit_findings
 from pykstreams.runtime.checks.machine_checks import disk_findings
 from pykstreams.runtime.checks.rights import wanted_rights
+from pykstreams.runtime.checks.setting_checks import setting_findings
 from pykstreams.runtime.checks.topic_checks import name_findings, topic_findings
 from pykstreams.runtime.topics.topic_admin import TopicClient
 from pykstreams.state.directory.disk_room import MeasureRoom, room_of
@@ -29,11 +30,12 @@ from pykstreams.topology.plan import TopologyPlan
 
 
 def local_findings(plan: TopologyPlan, config: StreamsConfig, measure: MeasureRoom = room_of) -> list[Finding]:
-    """Finds what needs no cluster: a topology that reads nothing, serdes, names of topics and the disk."""
+    """Finds what needs no cluster: a topology that reads nothing, serdes, names of topics, settings and the disk."""
     said = missing_sources(plan)
     sources = [] if said is None else [of_message("topology", plan.application_id, said)]
     serdes = [of_message("serdes", plan.application_id, text) for text in missing_serdes(plan, config)]
-    return [*sources, *serdes, *name_findings(plan, config), *disk_findings(plan, config, measure)]
+    names, settings = name_findings(plan, config), setting_findings(config)
+    return [*sources, *serdes, *names, *settings, *disk_findings(plan, config, measure)]
 
 
 def cluster_findings(

@@ -26,6 +26,7 @@ class KeptTopology:
 
     def __init__(self, config: StreamsConfig) -> None:
         self.path = Path(config.state_dir) / OWN_FOLDER / f"{config.application_id}.topology.json"
+        self._config = config
 
     def read(self) -> TopologyShape | None:
         """Returns the shape, ``None`` where there is none that can be read."""
@@ -65,4 +66,21 @@ class KeptTopology:
         for change in compare(old, shape) if old is not None else ():
             if change.verdict is not Verdict.SAFE:
                 log.warning("the topology has changed (%s): %s", change.verdict, change)
+        if old is not None and (new := _read_topics(shape) - _read_topics(old)) and self._is_static:
+            log.warning(
+                "topics %s were not read before, and static members (group.instance.id) that come back within "
+                "session.timeout.ms get the tasks that they had: nobody gets new ones before the group shares out "
+                "tasks anew. When all workers run this version, stop one of them for longer than session.timeout.ms; "
+                "'pykstreams status' shows tasks that nobody has",
+                ", ".join(sorted(new)),
+            )
         self.keep(shape)
+
+    @property
+    def _is_static(self) -> bool:
+        settings = self._config.get_main_consumer_configs(self._config.application_id, "", 1)
+        return bool(settings.get("group.instance.id"))
+
+
+def _read_topics(shape: TopologyShape) -> set[str]:
+    return {topic.name for topic in (*shape.inputs, *shape.repartition_topics)}

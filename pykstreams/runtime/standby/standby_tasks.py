@@ -36,6 +36,7 @@ from pykstreams.runtime.standby.update_listener import ListenerFailedError, Susp
 from pykstreams.runtime.swap.bootstrap import Pin, generation_of, pinned
 from pykstreams.runtime.tasks.stores.open_stores import OpenStores
 from pykstreams.runtime.tasks.task import Task
+from pykstreams.state.directory.disk_room import is_full
 from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory
 
@@ -169,7 +170,7 @@ class StandbyTasks:
         except ListenerFailedError as error:  # of a batch that is in the store, and does not count as read
             self._listener_failed(error)
             self._give_up_all()
-        except Exception as error:  # what a worker would end with must not end it from here
+        except BaseException as error:  # foreign extensions raise what is no Exception, and so does sys.exit
             log.warning(
                 "all standby tasks are closed, and opened again in %g s: %s",
                 RETRY_S,
@@ -280,6 +281,11 @@ class StandbyTasks:
             self._set_back(Damaged(task_id, error))
         except StreamsError as error:
             self._try_later(standby, str(error))
+        except OSError as error:
+            if not is_full(error):
+                raise
+            where = f"its stores in {str(self._directory.task_path(task_id))!r}"
+            self._try_later(standby, f"{where} cannot be opened: {error}. Their disk is full: make room")
         else:
             self._open_tasks.add(task)
             self._notices.add(task_id, stores)

@@ -80,6 +80,8 @@ class TopicAdmin:
         self._own = {topic.name for topic in self._internal}
         self._prepared: frozenset[str] = frozenset()
         """The internal topics that were there, or were made, when topics were prepared the last time."""
+        self._known: frozenset[str] = frozenset()
+        """The same, with the topics of others that the application reads."""
 
     def check(self) -> None:
         """Asks whether what was prepared is still there.
@@ -92,7 +94,7 @@ class TopicAdmin:
         """Checks what must be there, creates what may be missing; may be called again."""
         if self._embedded:
             self._appear()
-        existing = self._client.partition_counts(self._prepared)
+        existing = self._client.partition_counts(self._known)
         self._check_presence(existing)
         sources, counts, uncounted = self._counted(existing)
         if uncounted:
@@ -107,6 +109,8 @@ class TopicAdmin:
         inputs = _inputs(sources, counts, tasks)
         self._create(counts, existing)
         self._prepared = frozenset(topic.name for topic in self._internal if counts[topic.name])
+        read = {store.topic for store in self._plan.global_stores}.union(*sources.values())
+        self._known = self._prepared.union(read.intersection(existing))
         counts.update({store.topic: existing[store.topic] for store in self._plan.global_stores})
         return TopicLayout(counts, inputs)
 

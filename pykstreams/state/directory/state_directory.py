@@ -106,9 +106,13 @@ class StateDirectory:
         if (max_age_ms := config.state_cleanup_dir_max_age_ms) >= 0:
             self.clean_up(max_age_ms)
 
+    def task_path(self, task_id: TaskId) -> Path:
+        """The folder of a task, which need not be there yet."""
+        return self.path / str(task_id)
+
     def task_dir(self, task_id: TaskId) -> Path:
         """The folder of a task, made if need be."""
-        path = self.path / str(task_id)
+        path = self.task_path(task_id)
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -39,7 +39,7 @@ from pykstreams.state.engines.checkpoint import decode_offset, encode_offset
 from pykstreams.state.engines.disk_form import check_form, keep_form
 from pykstreams.state.engines.flushed_offset import FlushedOffset
 from pykstreams.state.engines.rocksdb_errors import EnginePlace, not_open
-from pykstreams.state.engines.rocksdb_memory import BLOCK_BYTES, EngineMemory, engine_memory
+from pykstreams.state.engines.rocksdb_memory import ARENA_BYTES, BLOCK_BYTES, EngineMemory, engine_memory
 from pykstreams.state.engines.rocksdb_scans import RocksDbScans
 from pykstreams.state.engines.transactional import Range
 from pykstreams.state.interfaces.engine import Row, Write
@@ -329,6 +329,7 @@ def _options(write_buffer_bytes: int, memory: EngineMemory) -> Options:
     options.create_missing_column_families(True)
     options.set_atomic_flush(True)
     options.set_write_buffer_size(write_buffer_bytes)
+    options.set_arena_block_size(ARENA_BYTES)
     options.set_write_buffer_manager(memory.write_buffers)
     options.set_max_write_buffer_number(_WRITE_BUFFERS)
     options.set_block_based_table_factory(blocks)

@@ -16,6 +16,9 @@ from rocksdict import Cache, WriteBufferManager
 BLOCK_BYTES: Final = 4096
 BLOCK_CACHE_BYTES: Final = 50 << 20
 WRITE_BUFFER_BYTES: Final = 16 << 20
+ARENA_BYTES: Final = 16 << 10
+"""How much a write buffer takes at a time, and so at least: otherwise an eighth of its size, up to 1 MB, and hundreds
+of stores with a row each would be beyond the limit, and be flushed at each commit."""
 ALL_WRITE_BUFFERS_BYTES: Final = 256 << 20  # five stores with all their write buffers full stay below it
 
 _LEAST_WRITE_BUFFER_BYTES: Final = 1 << 20

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import DiskFullError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.assembly.application_parts import ApplicationParts
@@ -21,6 +24,7 @@ from pykstreams.runtime.clients.refused_access import Complaints
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.pause import Pause
+from pykstreams.runtime.restore.restore import Damaged
 from pykstreams.runtime.swap.bootstrap import TaskBase
 from pykstreams.runtime.tasks.cache_shares import CacheShares
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
@@ -235,3 +239,33 @@ def test_tasks_are_noted_as_worked_on_where_no_transaction_tells_of_a_dead_worke
     ]
 
     assert notes == [TopicPartition("log", 1), None]
+
+
+def test_a_task_that_comes_to_a_full_disk_waits_for_room_and_ends_no_worker(
+    make: Make, directory: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    parts = worker_of(make(), directory)._parts
+    updater = parts.updater
+    assert isinstance(updater, StateUpdater)
+    monkeypatch.setattr(Path, "mkdir", full)
+
+    updater.open(parts.tasks._make_task(TASK, LAYOUT.inputs[TASK], {}, False), {})
+    updater._obey(0)
+
+    (report,) = updater.reports()
+    assert isinstance(report, Damaged)
+    assert isinstance(report.error, DiskFullError)
+
+
+def test_a_standby_task_is_made_without_its_folder_which_a_full_disk_may_not_have(
+    make: Make, directory: StateDirectory
+) -> None:
+    standbys = build_standbys(make(), LAYOUT, directory=directory)
+    assert standbys is not None
+
+    standbys._make_task(TASK, LAYOUT.inputs[TASK], {})
+
+    assert not directory.task_path(TASK).exists()

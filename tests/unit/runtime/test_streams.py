@@ -249,6 +249,24 @@ def test_run_raises_what_start_raised(make: Callable[..., KafkaStreams]) -> None
         streams.run()
 
 
+def test_settings_that_have_no_effect_are_told_at_the_start(
+    make: Callable[..., KafkaStreams], caplog: pytest.LogCaptureFixture
+) -> None:
+    streams = make(
+        settings={
+            "bootstrap.servers": "127.0.0.1:1",
+            "task.timeout.ms": 0,
+            "group.protocol": "streams",
+            "num.standby.replicas": 1,
+        }
+    )
+
+    with pytest.raises(ClusterError, match="no broker answered"):
+        streams.start()
+
+    assert "num.standby.replicas has no effect with group.protocol=streams" in caplog.text
+
+
 def test_a_worker_that_remains_in_a_function_is_named_and_given_up(
     make: Callable[..., KafkaStreams],
     embedded_cluster: EmbeddedCluster,

@@ -120,14 +120,23 @@ def join(members: Mapping[str, Member], topics: Topics, configs: AssignmentConfi
     said, unreadable = _read(members)
     versions = group_versions((info.version, info.latest_version) for info in said.values())
     refused = refusals(unreadable, AssignorError.ASSIGNMENT_ERROR, versions)
-    if any(
-        isinstance(info, SubscriptionInfo) and info.error == AssignorError.SHUTDOWN_REQUESTED for info in said.values()
-    ):
+    if any(map(_wants_shutdown, said.values())):
         said, refused = {}, refusals(members, AssignorError.SHUTDOWN_REQUESTED, versions)
     clients, hosts, processes = _clients(members, said, topics)
     owners = {place: name for name, member in members.items() for place in member.owned}
     group = Group(clients, topics.tasks, configs, topics.racks)
     return JoinedGroup(group, refused, versions, owners, hosts, topics.end_sums is not None, processes)
+
+
+def asks_for_shutdown(members: Mapping[str, Member]) -> bool:
+    """Whether a member asks that all shut down."""
+    for member in members.values():
+        try:
+            if _wants_shutdown(decode_subscription(member.user_data)):
+                return True
+        except MalformedUserDataError:  # told of where the members share out tasks
+            continue
+    return False
 
 
 def refusals(
@@ -142,6 +151,10 @@ def refuse_all(members: Mapping[str, Member], error: AssignorError) -> dict[str,
     """Returns assignments of nothing but an error, in the version that all members can read."""
     said, _ = _read(members)
     return refusals(members, error, group_versions((info.version, info.latest_version) for info in said.values()))
+
+
+def _wants_shutdown(said: SubscriptionInfo | FutureSubscription) -> bool:
+    return isinstance(said, SubscriptionInfo) and said.error == AssignorError.SHUTDOWN_REQUESTED
 
 
 def _read(

@@ -17,7 +17,7 @@ from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.assignment.check import MemberAssignment
 from pykstreams.runtime.membership.assignment.configs import STRATEGY_NONE, AssignmentConfigs
 from pykstreams.runtime.membership.assignment.group import Racks, Task
-from pykstreams.runtime.membership.assignment.joined_group import Member, Topics, join, refuse_all
+from pykstreams.runtime.membership.assignment.joined_group import Member, Topics, asks_for_shutdown, join, refuse_all
 from pykstreams.runtime.membership.assignment.leader import lead
 from pykstreams.runtime.membership.assignors.leading import UserLead
 from pykstreams.runtime.membership.assignors.task_assignor import Subscription, TaskAssignor
@@ -89,13 +89,7 @@ class Leadership:
         ``StreamsError``: the user's assignor made a mistake.
         """
         said = {name: _said(name, subscription) for name, subscription in subscriptions.items()}
-        try:
-            layout = self._prepare()
-        except MissingSourceTopicError as error:
-            log.error("this worker leads the group, and gives nobody a task: %s", error)
-            given = refuse_all(_members(said), AssignorError.INCOMPLETE_SOURCE_TOPIC_METADATA)
-        else:
-            given = self._given(said, layout)
+        given = self._assigned(said)
         for name, one in sorted(given.items()):
             log.info(
                 "as the leader, gives %s (member %s) the tasks %s; standby %s",
@@ -108,6 +102,17 @@ class Leadership:
             name: ConsumerAssignment(frozenset(one.partitions), one.info.encode()).encode()
             for name, one in given.items()
         }
+
+    def _assigned(self, said: Mapping[str, ConsumerSubscription | None]) -> Mapping[str, MemberAssignment]:
+        members = _members(said)
+        if asks_for_shutdown(members):  # whatever the topics are, which may be why
+            return refuse_all(members, AssignorError.SHUTDOWN_REQUESTED)
+        try:
+            layout = self._prepare()
+        except MissingSourceTopicError as error:
+            log.error("this worker leads the group, and gives nobody a task: %s", error)
+            return refuse_all(members, AssignorError.INCOMPLETE_SOURCE_TOPIC_METADATA)
+        return self._given(members, said, layout)
 
     def _shown(self, said: ConsumerSubscription | None) -> str:
         """Who a member is, for the log: its id is of the broker's making, and may tell a reader nothing."""
@@ -122,9 +127,9 @@ class Leadership:
         return f"a worker of process {info.process_id}" + (f" at {info.endpoint}" if info.endpoint else "")
 
     def _given(
-        self, said: Mapping[str, ConsumerSubscription | None], layout: TopicLayout
+        self, members: Mapping[str, Member], said: Mapping[str, ConsumerSubscription | None], layout: TopicLayout
     ) -> dict[str, MemberAssignment]:
-        members, topics, now_ms = _members(said), self._topics(layout), self._clock.now_ms()
+        topics, now_ms = self._topics(layout), self._clock.now_ms()
         try:
             joined = join(members, topics, self._configs)
             if self._user_lead is not None:

@@ -10,7 +10,7 @@ import pytest
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.runtime.checks.kept_topology import KeptTopology
-from pykstreams.topology.changes.shape import StoreShape, TopologyShape
+from pykstreams.topology.changes.shape import StoreShape, TopicShape, TopologyShape
 
 
 def shape(value_serde: str) -> TopologyShape:
@@ -34,6 +34,22 @@ def test_changed_topology_is_warned_of_once(kept: KeptTopology, caplog: pytest.L
     assert message.startswith(
         "the topology has changed (needs reset): broken: counts: the value serde of the store was"
     )
+
+
+@pytest.mark.parametrize(("instance", "warned"), [("one", True), (None, False)])
+def test_static_members_are_warned_of_tasks_that_nobody_gets_when_they_come_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, instance: str | None, warned: bool
+) -> None:
+    """The coordinator goes on with the assignment that there is, which does not have the new tasks."""
+    settings = {"application.id": "shop", "bootstrap.servers": "broker:9092", "state.dir": str(tmp_path)}
+    static = {} if instance is None else {"consumer.group.instance.id": instance}
+    kept = KeptTopology(StreamsConfig({**settings, **static}))
+    orders, returns = (TopicShape(name, 0, "StringSerde", "StringSerde") for name in ("orders", "returns"))
+    for inputs in ((orders,), (orders,), (orders, returns), (orders,)):
+        kept.compared(TopologyShape("shop", inputs=inputs))
+
+    found = [message for message in caplog.messages if "nobody gets new ones" in message]
+    assert [message.partition(" were not read before")[0] for message in found] == ["topics returns"] * warned
 
 
 def test_forgotten_topology_is_not_compared(kept: KeptTopology, caplog: pytest.LogCaptureFixture) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pykstreams import Grouped, KStream, Materialized, Serdes, StreamsBuilder, StreamsConfig
+from pykstreams.assignment import StickyTaskAssignor
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TopicPartition
@@ -216,6 +217,17 @@ def few_replicas(cluster: Cluster) -> None:
 
 EXACTLY_ONCE: Mapping[str, object] = {"processing.guarantee": "exactly_once_v2"}
 STREAMS: Mapping[str, object] = {"group.protocol": "streams"}
+OF_LEADERS: Mapping[str, object] = {
+    "acceptable.recovery.lag": 1,
+    "max.warmup.replicas": 3,
+    "probing.rebalance.interval.ms": 60_000,
+    "rack.aware.assignment.non_overlap_cost": 1,
+    "rack.aware.assignment.strategy": "min_traffic",
+    "rack.aware.assignment.tags": "zone",
+    "rack.aware.assignment.traffic_cost": 1,
+    "task.assignor.class": StickyTaskAssignor,
+}
+"""Settings by which the leader of a classic group shares out tasks, with other values than their defaults."""
 FAULTS = [
     Fault(
         "source topic is missing",
@@ -320,6 +332,25 @@ FAULTS = [
         check="rights",
         what="may not READ the group",
         cure="--acls",
+    ),
+    *(
+        Fault(
+            f"{name} in a streams group",
+            settings={**STREAMS, "client.tag.zone": "a", name: value},
+            check="settings",
+            what="has no effect with group.protocol=streams",
+            cure="group.protocol=classic",
+            severity=Severity.WARNING,
+        )
+        for name, value in OF_LEADERS.items()
+    ),
+    Fault(
+        "num.standby.replicas in a streams group",
+        settings={**STREAMS, "num.standby.replicas": 2},
+        check="settings",
+        what="has no effect with group.protocol=streams",
+        cure="--entity-name shop --add-config streams.num.standby.replicas=2",
+        severity=Severity.WARNING,
     ),
     Fault(
         "transactions are refused",

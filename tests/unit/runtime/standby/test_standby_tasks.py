@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -408,6 +410,43 @@ def test_error_while_following_closes_the_copies_and_tries_again_with_a_new_cons
     assert "all standby tasks are closed, and opened again in 30 s: broken" in caplog.text
     assert closed == ([], ["open", "close"])
     assert (bench.copies(), bench.restorers) == ([TASK], 2)
+
+
+def test_an_error_that_is_no_exception_does_not_end_the_thread_of_the_copies(
+    bench: StandbyBench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Foreign extensions raise such (``PanicException`` of pyo3), and a listener may call ``sys.exit``."""
+
+    def panic(rows: object) -> None:
+        raise SystemExit("panicked")
+
+    bench.logs.ends[LOG] = 1
+    bench.logs.put(LOG, 0)
+    with monkeypatch.context() as broken:
+        broken.setattr(bench.stores[TASK][LOG], "restore", panic)
+        bench.after(0)
+    closed = bench.copies()
+    bench.logs.put(LOG, 0)
+    bench.after(RETRY_S)
+
+    assert "all standby tasks are closed, and opened again in 30 s: panicked" in caplog.text
+    assert (closed, bench.copies()) == ([], [TASK])
+
+
+def test_full_disk_under_one_copy_does_not_close_the_others(
+    bench: StandbyBench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What others have in memory would be read anew each time that it is tried again."""
+    bench.after(0)
+    bench.failure = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    bench.assign(TASK, OTHER)
+    bench.after(0)
+    first = bench.copies()
+    bench.after(RETRY_S)
+
+    assert "standby task 0_1 is closed, and tried again every 30 s: its stores in" in caplog.text
+    assert "No space left on device. Their disk is full: make room" in caplog.text
+    assert (first, bench.copies()) == ([TASK], [TASK, OTHER])
 
 
 def test_what_was_read_is_not_read_again_in_the_next_round(bench: StandbyBench) -> None:

@@ -112,16 +112,27 @@ def test_topics_that_were_deleted_after_they_were_prepared_are_told_and_not_made
     assert "shop-counts-changelog" not in cluster.topics
 
 
-def test_topics_that_were_prepared_are_waited_for_when_they_are_prepared_again() -> None:
-    """Another broker may not know yet of those that were just made."""
-    cluster = FakeTopics({"orders": 3, "returns": 5})
+def test_topics_that_were_there_are_waited_for_when_topics_are_prepared_again() -> None:
+    """Another broker may not know yet of those that were just made, and one that has just started of none."""
+    cluster = FakeTopics({"orders": 3, "returns": 5, "others": 1})
     topics = TopicAdmin(cluster, rekeyed(), replication=-1, embedded=False)
     topics.prepare()
     assert cluster.expected == frozenset()
 
     topics.prepare()
 
-    assert cluster.expected == {"shop-by-item-repartition", "shop-counts-changelog"}
+    assert cluster.expected == {"orders", "returns", "shop-by-item-repartition", "shop-counts-changelog"}
+
+
+def test_topics_that_match_a_pattern_and_those_of_global_stores_are_waited_for_like_others_that_are_read() -> None:
+    cluster = FakeTopics({"orders-1": 3, "orders-2": 3, "rates": 1})
+    topology = plan(part(0, source("A", pattern="orders-.*")), global_stores=[global_store("rows", "rates")])
+    topics = TopicAdmin(cluster, topology, replication=-1, embedded=False)
+    topics.prepare()
+
+    topics.prepare()
+
+    assert cluster.expected == {"orders-1", "orders-2", "rates"}
 
 
 def test_source_topic_that_was_deleted_is_told() -> None:

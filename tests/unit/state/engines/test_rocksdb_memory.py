@@ -48,6 +48,24 @@ def test_blocks_and_write_buffers_of_all_stores_stay_within_one_limit(engines: l
     assert LIMIT / 2 < max(used) <= LIMIT * 1.1
 
 
+@pytest.mark.slow
+def test_many_stores_with_few_rows_each_stay_within_the_limit_without_a_file_for_each_commit(tmp_path: Path) -> None:
+    context, numbers = Context(tmp_path, {"rocksdb.memory.bytes": LIMIT}), random.Random(1)
+    found = [RocksDbEngine(f"store-{number}") for number in range(5 * STORES)]
+    used = []
+    for engine in found:
+        engine.open(context)
+    for batch in range(2):
+        for engine in found:
+            engine.write_batch([(numbers.randbytes(16), b"row")], batch)
+            used.append(engine_memory(LIMIT).blocks.get_usage())
+    files = [*tmp_path.rglob("*.sst")]
+    for engine in found:
+        engine.close()
+
+    assert (max(used) <= LIMIT, files) == (True, [])
+
+
 def test_stores_with_one_limit_share_their_memory_and_others_have_their_own() -> None:
     assert engine_memory(LIMIT) is engine_memory(LIMIT)
     assert engine_memory(LIMIT) is not engine_memory(None)

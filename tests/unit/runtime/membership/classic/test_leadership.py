@@ -116,9 +116,12 @@ def led(
 
 
 def says(
-    process: ProcessId, sums: Mapping[TaskId, int] | None = None, owned: frozenset[TopicPartition] = frozenset()
+    process: ProcessId,
+    sums: Mapping[TaskId, int] | None = None,
+    owned: frozenset[TopicPartition] = frozenset(),
+    error: AssignorError = AssignorError.NONE,
 ) -> bytes:
-    info = SubscriptionInfo(process, dict(sums or {}), None)
+    info = SubscriptionInfo(process, dict(sums or {}), None, error=error)
     return ConsumerSubscription(frozenset({"in"}), info.encode(), owned, 1).encode()
 
 
@@ -132,6 +135,17 @@ def test_all_members_are_told_of_a_missing_source_topic() -> None:
         "abc", AssignorError.INCOMPLETE_SOURCE_TOPIC_METADATA
     )
     assert working(infos) == {"a": [], "b": [], "c": []}
+
+
+@pytest.mark.parametrize("missing", [MissingSourceTopicError("no topic in"), ClusterUnavailableError("not now")])
+def test_all_members_are_told_to_shut_down_whatever_became_of_the_topics(missing: StreamsError) -> None:
+    wish = says(B, error=AssignorError.SHUTDOWN_REQUESTED)
+
+    infos = led(Cluster(missing=missing), {"a": says(A), "b": wish, "c": b"\x00"})
+
+    assert {name: info.error for name, info in infos.items()} == dict.fromkeys(
+        ("a", "b", "c"), AssignorError.SHUTDOWN_REQUESTED
+    )
 
 
 def test_a_cluster_that_cannot_be_seen_is_told_to_the_session() -> None:
