@@ -17,6 +17,7 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
+from pykstreams.core.clock import Clock
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.http.local_answers import Cursor, Part, Source, answer_of, mark_of_question, may_pass
 from pykstreams.http.options import HttpOptions
@@ -89,6 +90,7 @@ class Routing:
         options: HttpOptions,
         staleness: Staleness,
         partitioners: Mapping[str, AnyPartitioner],
+        clock: Clock,
     ) -> None:
         self._queries = queries
         self._options = options
@@ -96,12 +98,13 @@ class Routing:
         self._partitioners = partitioners
         self.me = _text(queries.host)
         """This instance, as answers name it."""
-        self._peers = Peers(options)
+        callers = 4 * options.readers
+        self._peers = Peers(options, clock, most_late=callers // 2)
         self.readers = Pool("readers", options.readers, options.waiting)
         """Reads stores."""
         self.tellers = Pool("tellers", options.readers, options.waiting)
         """Tells of the application itself; apart from the readers, which a worker that hangs keeps waiting."""
-        self.callers = Pool("callers", 4 * options.readers, options.waiting)
+        self.callers = Pool("callers", callers, options.waiting)
         """Calls other instances; apart from the readers, so that two instances never wait for each other."""
 
     async def answer(self, question: Question, asked: Asked) -> Answer:
