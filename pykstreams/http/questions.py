@@ -23,7 +23,12 @@ from pykstreams.state.encoding.composed_keys import LAST_TIME
 from pykstreams.state.encoding.layout import NO_TIMESTAMP
 from pykstreams.state.interfaces.session_store import SessionStore
 from pykstreams.state.interfaces.store import KeyValueIterator, KeyValueStore
-from pykstreams.state.interfaces.versioned_store import ResultOrder, VersionedKeyValueStore, VersionedRecord
+from pykstreams.state.interfaces.versioned_store import (
+    ResultOrder,
+    VersionedKeyValueStore,
+    VersionedRecord,
+    VersionedRecordIterator,
+)
 from pykstreams.state.interfaces.window_store import WindowStore
 from pykstreams.state.queries.values import Shown, alone, keeps_headers, keeps_time
 from pykstreams.state.versions.answers import version_as_of
@@ -215,12 +220,16 @@ class VersionsQuestion:
     def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
         order = ResultOrder.ASCENDING if self.reverse else ResultOrder.DESCENDING
 
-        def read(store: VersionedKeyValueStore[object, object]) -> list[Row]:
-            raw = key_writer(self.store)(self.key)
-            with store.get(self.key, self.time_from, self.time_to, order) as versions:
-                return [_version(self.store, self.key, one, mark_of(raw, one.timestamp)) for one in versions]
+        def read(store: VersionedKeyValueStore[object, object]) -> VersionedRecordIterator[object]:
+            return store.get(self.key, self.time_from, self.time_to, order)
 
-        return _after(iter(local.read(read)), after)
+        def found() -> Iterator[Row]:
+            raw = key_writer(self.store)(self.key)
+            with local.read(read) as versions:
+                for one in versions:
+                    yield _version(self.store, self.key, one, mark_of(raw, one.timestamp))
+
+        return _after(found(), after)
 
 
 @dataclass(frozen=True, slots=True)

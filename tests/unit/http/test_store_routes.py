@@ -325,6 +325,21 @@ def test_versions_are_read_as_of_a_time_and_over_a_span(make: Make) -> None:
     assert client.get("/stores/prices/versions/tea?to=1969-12-31T23:59Z").problem == "bad-request"
 
 
+def test_no_more_versions_are_written_as_json_than_are_asked_for(make: Make) -> None:
+    """The worker would wait for all those of a key that has thousands."""
+    odd = Serdes.from_functions(
+        lambda value: value.encode() if isinstance(value, str) else b"odd",
+        lambda data: object() if data == b"odd" else data.decode(),
+    )
+    store = Stores.persistent_versioned_key_value_store("prices", 1_000_000)
+    application = make(table(value_serde=odd, store=store))
+    application.feed(*(("tea", value, time) for time, value in enumerate(["a", "b", "odd"])))
+    client = client_of(application)
+
+    assert [row["value"] for row in client.get("/stores/prices/versions/tea?limit=1").json["rows"]] == ["a"]
+    assert client.get("/stores/prices/versions/tea?limit=2").problem == "no-json"
+
+
 def counted(windows: Any, store: str) -> StreamsBuilder:
     builder = StreamsBuilder()
     grouped = builder.stream(TOPIC, Consumed(key_serde=TEXT, value_serde=TEXT)).group_by_key(
