@@ -66,7 +66,8 @@ class ProblemError(Exception):
     def __init__(self, kind: str, detail: str, **more: object) -> None:
         super().__init__(detail)
         self.kind = kind
-        self.detail = detail
+        self.detail = detail.encode("utf-8", "backslashreplace").decode()
+        """Text that can be sent, whatever a serde of a user says."""
         self.more: Mapping[str, object] = more
         self.status, self.title = _TITLES[kind]
 

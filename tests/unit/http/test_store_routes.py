@@ -504,6 +504,26 @@ def test_a_key_that_its_serde_does_not_take_is_a_problem(make: Make) -> None:
     assert client.get(f"/stores/prices/keys/{2**70}").problem == "bad-key"
 
 
+def test_an_error_of_a_serde_that_is_no_text_costs_the_questions_with_it_nothing(make: Make) -> None:
+    def read(data: bytes) -> str:
+        raise ValueError(data.decode("utf-8", "surrogateescape"))
+
+    def write(text: str) -> bytes:
+        if text == "tea":
+            raise ValueError("\udcff is none")
+        return text.encode()
+
+    application = make(table(Serdes.from_functions(write, read)))
+    client = client_of(application)
+    paths = ["/stores/prices/keys/tea", "/stores/prices/keys/milk"]
+    asked = [(HttpRequest(path, path, "", ""), Reply()) for path in paths]
+
+    client.app.answers.begin(asked, send_nothing)
+
+    assert [reply.answer is not None and reply.answer.status for _, reply in asked] == [400, 404]
+    assert "\\udcff is none" in client.get("/stores/prices/keys/tea").json["detail"]
+
+
 def test_a_value_is_that_of_the_position_beside_it(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker goes on whenever a reader has left, and is kept waiting once for each value."""
     application = make(table())
