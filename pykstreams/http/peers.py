@@ -17,7 +17,10 @@ from pykstreams.http.options import HttpOptions
 from pykstreams.http.problems import ProblemError, problem_kinds
 from pykstreams.runtime.membership.host_info import HostInfo
 
-_PASSED_ON = frozenset(kind for kind, status, _ in problem_kinds() if status in (400, 404, 410) or kind == "no-json")
+_OF_ROWS: Final = frozenset({"no-json", "unreadable"})
+"""Problems of rows, which are the same whoever asks."""
+
+_PASSED_ON: Final = _OF_ROWS | {kind for kind, status, _ in problem_kinds() if status in (400, 404, 410)}
 
 _ADDRESS: Final = "see to it that application.server is the address of its --http, and of nothing else"
 

@@ -34,6 +34,7 @@ _TITLES: Final = {
     "too-large": (413, "The request is too large"),
     "internal": (500, "The answer could not be made"),
     "no-json": (500, "A value has no form in JSON"),
+    "unreadable": (500, "A row cannot be read by the serdes of its store"),
     "bad-peer": (502, "Another instance answered what cannot be understood"),
     "unavailable": (503, "The partition cannot be read now"),
     "not-up-to-bound": (503, "The partition has not come as far as the bound"),
@@ -119,7 +120,7 @@ def problem_of(error: BaseException, path: str) -> ProblemError:
         case InvalidStateStoreError():
             return ProblemError("unavailable", str(error))
         case SerializationError():
-            return ProblemError("bad-key", str(error))
+            return ProblemError("unreadable", str(error))
         case TimeoutError():
             return ProblemError(
                 "timeout", f"{asked} was not answered in time; ask for fewer rows, or again when there is less to do"

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import orjson
 
+from pykstreams.core.errors import SerializationError
 from pykstreams.core.windows import Windowed
 from pykstreams.http.json_values import json_bytes
 from pykstreams.http.problems import ProblemError
@@ -87,7 +88,7 @@ def key_of_mark(store: StoreDescription, mark: str) -> object:
     try:
         raw = base64.urlsafe_b64decode(mark.partition(".")[0] + "==")
         return serde_of(store).deserializer.deserialize(store.serde_topic, raw)
-    except ValueError as error:
+    except (ValueError, SerializationError) as error:
         raise ProblemError("bad-request", f"the cursor is damaged ({error}); begin again without it") from error
 
 

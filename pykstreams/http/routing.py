@@ -18,6 +18,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from pykstreams.core.clock import Clock
+from pykstreams.core.errors import SerializationError
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.http.local_answers import Cursor, Part, Source, answer_of, mark_of_question, may_pass
 from pykstreams.http.options import HttpOptions
@@ -156,7 +157,10 @@ class Routing:
         if question.key is not None and wanted is None and not asked.every:
             placing = placing_of(question.store, self._partitioners)
             key = placing.key_of(question.key)
-            found = self._queries.key_metadata(name, key, placing.serializer, placing.partitioner)
+            try:
+                found = self._queries.key_metadata(name, key, placing.serializer, placing.partitioner)
+            except SerializationError as error:  # of the topic by which keys are placed, whose name is another one
+                raise ProblemError("bad-key", str(error)) from error
             if found is KeyQueryMetadata.NOT_AVAILABLE:
                 raise ProblemError("unavailable", "the application is starting, and knows of no tasks yet; ask again")
             if asked.cursor is None:

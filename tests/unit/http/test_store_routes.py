@@ -504,6 +504,30 @@ def test_a_key_that_its_serde_does_not_take_is_a_problem(make: Make) -> None:
     assert client.get(f"/stores/prices/keys/{2**70}").problem == "bad-key"
 
 
+@pytest.mark.parametrize("way", ["keys/tea", "keys?key=tea", "range", "range?from=tea&to=tea"])
+def test_a_value_that_its_serde_cannot_read_is_no_error_of_the_key(tmp_path: Path, way: str) -> None:
+    """As after a release whose serde is another one."""
+    before = Application(table(), tmp_path).start()
+    before.feed(("tea", "green", 0))
+    before.commit()
+    before.close()
+    application = Application(table(value_serde=NUMBER), tmp_path).start()
+
+    answer = client_of(application).get(f"/stores/prices/{way}")
+    application.close()
+
+    assert (answer.status, answer.problem) == (500, "unreadable")
+    assert "tea" not in answer.json["title"]
+    assert "LongSerde()" in answer.json["detail"]
+
+
+def test_a_cursor_whose_key_its_serde_cannot_read_is_refused(make: Make) -> None:
+    of = mark_of_question("/stores/prices/range", {})
+    cursor = base64.urlsafe_b64encode(orjson.dumps([0, mark_of(b"tea"), of])).decode().rstrip("=")
+
+    assert client_of(make(table(NUMBER))).get(f"/stores/prices/range?cursor={cursor}").problem == "bad-request"
+
+
 def test_an_error_of_a_serde_that_is_no_text_costs_the_questions_with_it_nothing(make: Make) -> None:
     def read(data: bytes) -> str:
         raise ValueError(data.decode("utf-8", "surrogateescape"))
