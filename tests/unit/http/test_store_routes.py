@@ -38,6 +38,7 @@ from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.registry.schema_registry import registry_client
 from pykstreams.state.interfaces.store import KeyValueStore
+from pykstreams.testing.clock import MockClock
 from tests.unit.http.served_application import Client, Reply, client_of, send_nothing
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
@@ -323,6 +324,38 @@ def test_versions_are_read_as_of_a_time_and_over_a_span(make: Make) -> None:
     assert [(row["value"], row["timestamp"], row["valid_to"]) for row in rows] == [("old", 10, 20), ("new", 20, None)]
     assert client.get("/stores/prices/range").problem == "wrong-kind"
     assert client.get("/stores/prices/versions/tea?to=1969-12-31T23:59Z").problem == "bad-request"
+
+
+@pytest.mark.parametrize("target", ["windows?cursor={}", "windows/a?limit=1000", "windows?limit=1000"])
+def test_a_read_that_nobody_waits_for_any_more_ends(make: Make, target: str) -> None:
+    """Its thread would be missing to others for as long as it takes, which for a cursor may be all of a store."""
+    read, clocks = [], list[MockClock]()
+
+    def decode(data: bytes) -> str:
+        read.append(data)
+        for clock in clocks:
+            clock.advance(1_000)
+        return data.decode()
+
+    serde = Serdes.from_functions(str.encode, decode)
+    builder = StreamsBuilder()
+    grouped = builder.stream(TOPIC, Consumed(key_serde=TEXT, value_serde=TEXT)).group_by_key()
+    grouped.windowed_by(TimeWindows(10)).aggregate(
+        lambda: "", lambda key, value, before: value, materialized=Materialized("last", value_serde=serde)
+    )
+    application = make(builder)
+    application.feed(*(("a", "x", 10 * number) for number in range(500)))
+    client = client_of(application)
+    assert client.clock is not None
+    question = "/stores/last/windows"
+    gone = base64.urlsafe_b64encode(orjson.dumps([0, mark_of(b"z", 0, 10), mark_of_question(question, {})])).decode()
+    read.clear()
+    clocks.append(client.clock)
+
+    answer = client.get(f"/stores/last/{target.format(gone.rstrip('='))}")
+
+    assert (answer.status, answer.problem) == (504, "timeout")
+    assert len(read) < 200
 
 
 def test_no_more_versions_are_written_as_json_than_are_asked_for(make: Make) -> None:
