@@ -16,11 +16,12 @@ from pykstreams.metrics.sources import exported_name, only_grows
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "metrics.md"
 
 _NO_MINIMUM = "the text in which the binding gives RocksDB's statistics has no minima"
+_NEVER_SKIPPED = "updates that change nothing are forwarded, as in Kafka Streams 4.3.1, which has the sensor and nobody who records it"
 
 MISSING: Mapping[str, str] = {
     "stream-metrics: commit-id": "a wheel does not know its commit; see `version`",
-    "stream-processor-node-metrics: idempotent-update-skip-rate": "updates that change nothing are skipped, and not counted",
-    "stream-processor-node-metrics: idempotent-update-skip-total": "updates that change nothing are skipped, and not counted",
+    "stream-processor-node-metrics: idempotent-update-skip-rate": _NEVER_SKIPPED,
+    "stream-processor-node-metrics: idempotent-update-skip-total": _NEVER_SKIPPED,
     "stream-state-metrics: compaction-time-min": _NO_MINIMUM,
     "stream-state-metrics: memtable-flush-time-min": _NO_MINIMUM,
     "stream-state-metrics: number-open-files": "RocksDB counts files that are opened, and no longer those that are closed",

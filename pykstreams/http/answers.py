@@ -55,7 +55,7 @@ class Answers:
         self._options = options
         self._metrics = metrics
         staleness = Staleness(streams.all_local_store_partition_lags, clock)
-        self._routing = Routing(streams.local_queries, options, staleness, partitioners)
+        self._routing = Routing(streams.local_queries, options, staleness, partitioners, clock)
         self._short_reads = ShortReads(streams.local_queries, self._routing.me, partitioners)
         self._page = LivePage(streams, self._routing, staleness, clock)
         self._token = None if options.token is None else options.token.encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -114,13 +114,15 @@ def answer_of(
     bound: PositionBound,
     stale: int | None,
     staleness: Staleness,
+    in_time: Callable[[object], None],
 ) -> Part:
     """Reads one partition; a ``ProblemError`` when it may not be read so, or has not come far enough.
 
     :param stale: how old it may be in ms if its task does not run here; 0 refuses, ``None`` allows everything.
+    :param in_time: raises where nobody waits for the answer any more.
     """
     source = _source(held, host, stale, staleness, question.store.name)
-    local = held.store
+    local = held.store.checked(in_time)
 
     def rows() -> Part:
         read = local if held.role in (Role.ACTIVE, Role.GLOBAL) else local.in_chunks()

@@ -5,17 +5,26 @@ from __future__ import annotations
 import http.client
 import ssl
 import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import orjson
 
+from pykstreams.core.clock import Clock
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.problems import ProblemError, problem_kinds
 from pykstreams.runtime.membership.host_info import HostInfo
 
-_PASSED_ON = frozenset(kind for kind, status, _ in problem_kinds() if status in (400, 404, 410) or kind == "no-json")
+_OF_ROWS: Final = frozenset({"no-json", "unreadable"})
+"""Problems of rows, which are the same whoever asks."""
+
+_PASSED_ON: Final = _OF_ROWS | {kind for kind, status, _ in problem_kinds() if status in (400, 404, 410)}
 
 _ADDRESS: Final = "see to it that application.server is the address of its --http, and of nothing else"
+
+_CHUNK: Final = 1 << 16
 
 _TLS_ENDED: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
 """Errors of TLS by which a connection has ended, as others do."""
@@ -25,61 +34,141 @@ _NO_HTTP: Final = (http.client.BadStatusLine, http.client.LineTooLong)
 
 
 class Peers:
-    """Asks other instances; each thread keeps its connections.
+    """Asks other instances, by connections that are kept for the next question; any thread may ask.
 
     An instance that cannot be reached, or not in time, is a ``ProblemError`` of kind ``unavailable``; one that is not
-    understood, or whose certificate is not believed, is one of kind ``bad-peer``.
+    understood, or whose certificate is not believed, is one of kind ``bad-peer``. One that was late keeps few waiting
+    until it answers: others are refused at once, and leave their threads to questions for other instances.
+
+    :param most_late: how many may wait for an instance that was late.
     """
 
-    def __init__(self, options: HttpOptions) -> None:
+    def __init__(self, options: HttpOptions, clock: Clock, *, most_late: int) -> None:
         self._options = options
+        self._clock = clock
+        self._most_late = most_late
+        self._timeout_s = options.peer_timeout_ms / 1000
+        self._kept_s = options.client_timeout_ms / 1000
+        """For how long a connection is kept: then the other instance closes it, too."""
         self._most_bytes = 4 * options.max_answer_bytes + (1 << 20)
-        self._own = threading.local()
         self._lock = threading.Lock()
-        self._open: set[http.client.HTTPConnection] = set()
+        self._kept: dict[HostInfo, list[tuple[float, http.client.HTTPConnection]]] = {}
+        """The connections that nobody uses, and since when, the oldest first."""
+        self._asked: Counter[HostInfo] = Counter()
+        """How many questions wait for each instance."""
+        self._late: dict[HostInfo, float] = {}
+        """When instances were late that have not answered since."""
+        self._closed = False
         self._tls = ssl.create_default_context(cafile=options.peer_ca_file) if options.peer_tls else None
 
     def ask(self, host: HostInfo, target: str) -> object:
         """The JSON that an instance answers to ``GET target``; runs in a thread."""
         where = f"{host.host}:{host.port}"
-        for again in (True, False):
-            kept = self._connections().get(host)
-            try:
-                status, body = self._exchange(host, target)
-                break
-            except (OSError, UnicodeError, http.client.HTTPException) as error:  # UnicodeError: a host that is no name
-                self._forget(host)
-                if again and kept is not None:  # a connection that was kept may have been closed meanwhile
-                    continue
-                raise _problem(where, error) from error
+        with self._asking(host, where):
+            for kept in (self._take(host), None):
+                try:
+                    status, body = self._exchange(host, kept, target)
+                    break
+                except (OSError, UnicodeError, http.client.HTTPException) as error:  # UnicodeError: no name of a host
+                    if isinstance(error, TimeoutError):
+                        self._note_late(host)
+                    elif kept is not None:  # it may have been closed meanwhile
+                        continue
+                    raise _problem(where, error) from error
         return self._understood(where, status, body)
 
     def close(self) -> None:
-        """Closes all connections."""
+        """Closes the connections that nobody uses; the others are closed with their answers."""
         with self._lock:
-            left, self._open = self._open, set()
-        for connection in left:
-            connection.close()
+            self._closed = True
+            left, self._kept = self._kept, {}
+        for kept in left.values():
+            for _, connection in kept:
+                connection.close()
 
-    def _exchange(self, host: HostInfo, target: str) -> tuple[int, bytes]:
-        connections = self._connections()
-        connection = connections.get(host)
-        if connection is None:
-            seconds = self._options.peer_timeout_ms / 1000
-            if self._tls is None:
-                connection = http.client.HTTPConnection(host.host, host.port, timeout=seconds)
-            else:
-                connection = http.client.HTTPSConnection(host.host, host.port, timeout=seconds, context=self._tls)
-            connections[host] = connection
+    @contextmanager
+    def _asking(self, host: HostInfo, where: str) -> Iterator[None]:
+        with self._lock:
+            waiting = self._asked[host]
+            if host in self._late and waiting >= self._most_late:
+                raise ProblemError(
+                    "unavailable",
+                    f"the instance at {where} has not answered in time, and {waiting} questions wait for it already; "
+                    "ask again a little later, or with stale=allow, which asks copies",
+                    host=where,
+                )
+            self._asked[host] += 1
+        try:
+            yield
+        finally:
             with self._lock:
-                self._open.add(connection)
+                self._asked[host] -= 1
+                if not self._asked[host]:
+                    del self._asked[host]
+
+    def _take(self, host: HostInfo) -> http.client.HTTPConnection | None:
+        """A connection that was kept, if there is one; closes those that were kept for too long."""
+        with self._lock:
+            old = self._forgotten(self._clock.monotonic() - self._kept_s)
+            kept = self._kept.get(host)
+            found = kept.pop()[1] if kept else None
+        for one in old:
+            one.close()
+        return found
+
+    def _forgotten(self, before: float) -> list[http.client.HTTPConnection]:
+        """Takes out what nobody has used since, as that of instances that have gone; the lock is held."""
+        found: list[http.client.HTTPConnection] = []
+        for host, kept in list(self._kept.items()):
+            while kept and kept[0][0] < before:
+                found.append(kept.pop(0)[1])
+            if not kept:
+                del self._kept[host]
+        self._late = {host: at for host, at in self._late.items() if at >= before}
+        return found
+
+    def _note_late(self, host: HostInfo) -> None:
+        with self._lock:
+            self._late[host] = self._clock.monotonic()
+
+    def _exchange(self, host: HostInfo, kept: http.client.HTTPConnection | None, target: str) -> tuple[int, bytes]:
+        connection = self._made(host) if kept is None else kept
         headers = {} if self._options.token is None else {"Authorization": f"Bearer {self._options.token}"}
-        connection.request("GET", target, headers=headers)
-        answer = connection.getresponse()
-        body = answer.read(self._most_bytes + 1)
-        if len(body) > self._most_bytes:
-            raise http.client.HTTPException(f"its answer has more than {self._most_bytes} bytes")
+        before = self._clock.monotonic() + self._timeout_s
+        try:
+            connection.request("GET", target, headers=headers)
+            answer = connection.getresponse()
+            body = self._body(answer, before)
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            self._late.pop(host, None)
+            keeps = not self._closed and not answer.will_close
+            if keeps:
+                self._kept.setdefault(host, []).append((self._clock.monotonic(), connection))
+        if not keeps:
+            connection.close()
         return answer.status, body
+
+    def _made(self, host: HostInfo) -> http.client.HTTPConnection:
+        if self._tls is None:
+            return http.client.HTTPConnection(host.host, host.port, timeout=self._timeout_s)
+        return http.client.HTTPSConnection(host.host, host.port, timeout=self._timeout_s, context=self._tls)
+
+    def _body(self, answer: http.client.HTTPResponse, before: float) -> bytes:
+        """Reads the body; ``TimeoutError`` where it is not whole before a time: each bit of it may come soon."""
+        body = bytearray()
+        while part := answer.read1(_CHUNK):
+            body += part
+            if len(body) > self._most_bytes:
+                raise http.client.HTTPException(f"its answer has more than {self._most_bytes} bytes")
+            if answer.length != 0 and self._clock.monotonic() > before:
+                raise TimeoutError(f"its answer was not whole in {self._timeout_s:g} s")
+        if answer.length:
+            raise http.client.IncompleteRead(bytes(body), answer.length)
+        answer.close()
+        return bytes(body)
 
     def _understood(self, where: str, status: int, body: bytes) -> object:
         try:
@@ -101,19 +190,6 @@ class Peers:
         if status == 503 and kind == "not-up-to-bound":
             raise ProblemError(kind, detail, host=where)
         raise ProblemError("unavailable", f"the instance at {where} answered {status}: {detail}", host=where)
-
-    def _connections(self) -> dict[HostInfo, http.client.HTTPConnection]:
-        found: dict[HostInfo, http.client.HTTPConnection] | None = getattr(self._own, "connections", None)
-        if found is None:
-            found = self._own.connections = {}
-        return found
-
-    def _forget(self, host: HostInfo) -> None:
-        connection = self._connections().pop(host, None)
-        if connection is not None:
-            with self._lock:
-                self._open.discard(connection)
-            connection.close()
 
 
 def _problem(where: str, error: Exception) -> ProblemError:

@@ -34,6 +34,7 @@ _TITLES: Final = {
     "too-large": (413, "The request is too large"),
     "internal": (500, "The answer could not be made"),
     "no-json": (500, "A value has no form in JSON"),
+    "unreadable": (500, "A row cannot be read by the serdes of its store"),
     "bad-peer": (502, "Another instance answered what cannot be understood"),
     "unavailable": (503, "The partition cannot be read now"),
     "not-up-to-bound": (503, "The partition has not come as far as the bound"),
@@ -66,7 +67,8 @@ class ProblemError(Exception):
     def __init__(self, kind: str, detail: str, **more: object) -> None:
         super().__init__(detail)
         self.kind = kind
-        self.detail = detail
+        self.detail = detail.encode("utf-8", "backslashreplace").decode()
+        """Text that can be sent, whatever a serde of a user says."""
         self.more: Mapping[str, object] = more
         self.status, self.title = _TITLES[kind]
 
@@ -118,7 +120,7 @@ def problem_of(error: BaseException, path: str) -> ProblemError:
         case InvalidStateStoreError():
             return ProblemError("unavailable", str(error))
         case SerializationError():
-            return ProblemError("bad-key", str(error))
+            return ProblemError("unreadable", str(error))
         case TimeoutError():
             return ProblemError(
                 "timeout", f"{asked} was not answered in time; ask for fewer rows, or again when there is less to do"

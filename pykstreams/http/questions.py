@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import orjson
 
+from pykstreams.core.errors import SerializationError
 from pykstreams.core.windows import Windowed
 from pykstreams.http.json_values import json_bytes
 from pykstreams.http.problems import ProblemError
@@ -23,7 +24,12 @@ from pykstreams.state.encoding.composed_keys import LAST_TIME
 from pykstreams.state.encoding.layout import NO_TIMESTAMP
 from pykstreams.state.interfaces.session_store import SessionStore
 from pykstreams.state.interfaces.store import KeyValueIterator, KeyValueStore
-from pykstreams.state.interfaces.versioned_store import ResultOrder, VersionedKeyValueStore, VersionedRecord
+from pykstreams.state.interfaces.versioned_store import (
+    ResultOrder,
+    VersionedKeyValueStore,
+    VersionedRecord,
+    VersionedRecordIterator,
+)
 from pykstreams.state.interfaces.window_store import WindowStore
 from pykstreams.state.queries.values import Shown, alone, keeps_headers, keeps_time
 from pykstreams.state.versions.answers import version_as_of
@@ -82,7 +88,7 @@ def key_of_mark(store: StoreDescription, mark: str) -> object:
     try:
         raw = base64.urlsafe_b64decode(mark.partition(".")[0] + "==")
         return serde_of(store).deserializer.deserialize(store.serde_topic, raw)
-    except ValueError as error:
+    except (ValueError, SerializationError) as error:
         raise ProblemError("bad-request", f"the cursor is damaged ({error}); begin again without it") from error
 
 
@@ -215,12 +221,16 @@ class VersionsQuestion:
     def rows(self, local: LocalStore, after: str | None) -> Iterator[Row]:
         order = ResultOrder.ASCENDING if self.reverse else ResultOrder.DESCENDING
 
-        def read(store: VersionedKeyValueStore[object, object]) -> list[Row]:
-            raw = key_writer(self.store)(self.key)
-            with store.get(self.key, self.time_from, self.time_to, order) as versions:
-                return [_version(self.store, self.key, one, mark_of(raw, one.timestamp)) for one in versions]
+        def read(store: VersionedKeyValueStore[object, object]) -> VersionedRecordIterator[object]:
+            return store.get(self.key, self.time_from, self.time_to, order)
 
-        return _after(iter(local.read(read)), after)
+        def found() -> Iterator[Row]:
+            raw = key_writer(self.store)(self.key)
+            with local.read(read) as versions:
+                for one in versions:
+                    yield _version(self.store, self.key, one, mark_of(raw, one.timestamp))
+
+        return _after(found(), after)
 
 
 @dataclass(frozen=True, slots=True)

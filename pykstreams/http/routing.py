@@ -17,6 +17,8 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
+from pykstreams.core.clock import Clock
+from pykstreams.core.errors import SerializationError
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.http.local_answers import Cursor, Part, Source, answer_of, mark_of_question, may_pass
 from pykstreams.http.options import HttpOptions
@@ -75,6 +77,8 @@ class _Begun:
     """The answer as far as the partitions here have it."""
 
     owners: dict[int, KeyQueryMetadata]
+    until: float
+    """When it is given up, by the clock that never goes back."""
     parts: dict[int, Part] = field(default_factory=dict)
     failed: dict[int, ProblemError] = field(default_factory=dict)
     elsewhere: dict[HostInfo, list[int]] = field(default_factory=dict)
@@ -89,24 +93,28 @@ class Routing:
         options: HttpOptions,
         staleness: Staleness,
         partitioners: Mapping[str, AnyPartitioner],
+        clock: Clock,
     ) -> None:
         self._queries = queries
         self._options = options
         self._staleness = staleness
         self._partitioners = partitioners
+        self._clock = clock
         self.me = _text(queries.host)
         """This instance, as answers name it."""
-        self._peers = Peers(options)
+        callers = 4 * options.readers
+        self._peers = Peers(options, clock, most_late=callers // 2)
         self.readers = Pool("readers", options.readers, options.waiting)
         """Reads stores."""
         self.tellers = Pool("tellers", options.readers, options.waiting)
         """Tells of the application itself; apart from the readers, which a worker that hangs keeps waiting."""
-        self.callers = Pool("callers", 4 * options.readers, options.waiting)
+        self.callers = Pool("callers", callers, options.waiting)
         """Calls other instances; apart from the readers, so that two instances never wait for each other."""
 
     async def answer(self, question: Question, asked: Asked) -> Answer:
         """Answers a question; a ``ProblemError`` when a partition that it needs has no answer."""
-        begun = await self.readers.run(partial(self._begin, question, asked))
+        until = self._clock.monotonic() + self._options.timeout_ms / 1000
+        begun = await self.readers.run(partial(self._begin, question, asked, until))
         if begun.elsewhere:
             await asyncio.gather(*(self._ask(*one, asked, begun) for one in begun.elsewhere.items()))
         if begun.failed and not asked.local and asked.stale != 0:
@@ -117,11 +125,11 @@ class Routing:
         """The JSON that another instance answers to ``GET target``; a ``ProblemError`` when it does not."""
         return await self.callers.run(partial(self._peers.ask, host, target))
 
-    def _begin(self, question: Question, asked: Asked) -> _Begun:
+    def _begin(self, question: Question, asked: Asked, until: float) -> _Begun:
         name = question.store.name
         owners = self._wanted(question, asked)
         held = {one.partition: one for one in self._queries.held(name)}
-        begun = _Begun(owners)
+        begun = _Begun(owners, until)
         left, room, me = asked.limit, self._options.max_answer_bytes, self._queries.host
         for number, owner in list(owners.items()):
             mine = held.get(number)
@@ -153,7 +161,10 @@ class Routing:
         if question.key is not None and wanted is None and not asked.every:
             placing = placing_of(question.store, self._partitioners)
             key = placing.key_of(question.key)
-            found = self._queries.key_metadata(name, key, placing.serializer, placing.partitioner)
+            try:
+                found = self._queries.key_metadata(name, key, placing.serializer, placing.partitioner)
+            except SerializationError as error:  # of the topic by which keys are placed, whose name is another one
+                raise ProblemError("bad-key", str(error)) from error
             if found is KeyQueryMetadata.NOT_AVAILABLE:
                 raise ProblemError("unavailable", "the application is starting, and knows of no tasks yet; ask again")
             if asked.cursor is None:
@@ -183,6 +194,11 @@ class Routing:
         most_bytes: int | None = None,
     ) -> None:
         number, cursor = held.partition, asked.cursor
+
+        def in_time(store: object) -> None:
+            if self._clock.monotonic() > begun.until:
+                raise TimeoutError(f"{asked.path} was not answered in {self._options.timeout_ms} ms")
+
         try:
             begun.parts[number] = answer_of(
                 held,
@@ -194,6 +210,7 @@ class Routing:
                 bound=asked.bound,
                 stale=asked.stale,
                 staleness=self._staleness,
+                in_time=in_time,
             )
         except Exception as error:
             if not may_pass(error):

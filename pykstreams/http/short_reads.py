@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from pykstreams.core.errors import SerializationError
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.http.local_answers import Source, may_pass, offsets_of
 from pykstreams.http.placing import placing_of
+from pykstreams.http.problems import ProblemError
 from pykstreams.http.questions import ShortQuestion, ShownRow
 from pykstreams.runtime.queries.catalog import HeldPartition, StoreDescription
 from pykstreams.runtime.queries.local import LocalQueries
@@ -69,6 +71,8 @@ class ShortReads:
         for one in reads:
             try:
                 partition = partition_of(one.question.key)
+            except SerializationError as error:
+                one.failed(ProblemError("bad-key", str(error)))
             except Exception as error:
                 one.failed(error)
             else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pykstreams.core.errors import SerializationError
 from pykstreams.http import parameters as named
 from pykstreams.http.parameters import Given, Parameter
 from pykstreams.http.problems import ProblemError, shown
@@ -94,7 +95,7 @@ def _prefix(store: StoreDescription, given: Given) -> Question:
     text = given.need("prefix")
     try:
         prefix = prefix_of_text(serde_of(store), store.serde_topic, text, store=store.name)
-    except ValueError as error:
+    except (ValueError, SerializationError) as error:
         raise ProblemError("bad-key", f"prefix is {shown(text)!r}: {error}") from error
     if prefix is not None:
         return RangeQuestion(store, prefix=prefix)

@@ -97,14 +97,17 @@ def exported_name(group: str, name: str) -> str:
 
 
 def _labels(tags: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], str | None]:
-    """Tags as labels: that of a store has one name for stores of all kinds, whose kind is returned."""
+    """Tags as labels, in a form that Prometheus takes whatever a user has given: a name that it refuses would cost the
+    whole page. That of a store has one name for stores of all kinds, whose kind is returned.
+    """
     labels: dict[str, str] = {}
     scope: str | None = None
     for tag, value in tags:
         if tag.endswith("-state-id"):
-            labels["state_id"], scope = value, tag.removesuffix("-state-id")
+            labels["state_id"], scope = str(value), tag.removesuffix("-state-id")
         else:
-            labels[_underscored(tag)] = value
+            name = _underscored(tag)
+            labels[f"_{name}" if name[:1].isdigit() else name] = str(value)
     return labels, scope
 
 

@@ -223,11 +223,15 @@ class StreamsMetrics:
         self._list.list_metric(Metric(MetricName(name, group, sorted_tags({**self._tags, **tags})), read))
 
     def remove(self, **tags: str) -> None:
-        """Removes every metric that carries all these tags, beside those of this thread."""
+        """Removes every metric that carries all these tags, beside those of this thread, and the sensors of users that
+        have none left.
+        """
         wanted = frozenset(sorted_tags({**self._tags, **tags}))
-        self._list.remove(self._list.tagged(wanted))
-        for key in [key for key in list(self._list.sensors) if wanted <= set(key[0])]:
-            self._list.sensors.pop(key, None)
+        gone = self._list.tagged(wanted)
+        self._list.remove(gone)
+        for key, sensor in list(self._list.sensors.items()):
+            if wanted <= set(key[0]) or sensor.forget(gone):
+                self._list.sensors.pop(key, None)
 
     def add_reporter(self, reporter: MetricsReporter) -> None:
         """Tells a reporter of all metrics that there are and will be."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -101,6 +101,13 @@ class Sensor:
         self._names[name] = None
         self._home.list_metric(Metric(name, lambda: self._measure(stat)))
         return True
+
+    def forget(self, names: Iterable[MetricName]) -> bool:
+        """Lets go of metrics that were removed, which may be added again; true if it had some, and has none left."""
+        had_some = bool(self._names)
+        for name in names:
+            self._names.pop(name, None)
+        return had_some and not self._names
 
     def record(self, value: float = 1.0, timestamp: int | None = None) -> None:
         """Records a value, also in the parents of this sensor.

@@ -35,6 +35,7 @@ class LogLines(logging.Handler):
             return
         if record.exc_info is not None and record.exc_info[1] is not None:
             text = f"{text}: {type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
+        text = text.encode("utf-8", "backslashreplace").decode()  # what cannot be sent would spoil the whole answer
         self._kept.append(
             {
                 "at_ms": int(record.created * 1000),

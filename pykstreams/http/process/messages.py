@@ -63,16 +63,18 @@ class Messages:
         """The messages that these bytes complete, in their order."""
         self._bytes += data
         begin = 0
-        while len(self._bytes) - begin >= _LENGTH.size:
-            start = begin + _LENGTH.size
-            end = start + _LENGTH.unpack_from(self._bytes, begin)[0]
-            if len(self._bytes) < end:
-                break
-            line, _, rest = bytes(self._bytes[start:end]).partition(b"\n")
-            kind, content = orjson.loads(line)
-            begin = end
-            yield Message(kind, content, rest)
-        del self._bytes[:begin]
+        try:
+            while len(self._bytes) - begin >= _LENGTH.size:
+                start = begin + _LENGTH.size
+                end = start + _LENGTH.unpack_from(self._bytes, begin)[0]
+                if len(self._bytes) < end:
+                    break
+                line, _, rest = bytes(self._bytes[start:end]).partition(b"\n")
+                kind, content = orjson.loads(line)
+                begin = end
+                yield Message(kind, content, rest)
+        finally:  # also where the reader fails
+            del self._bytes[:begin]
 
 
 def frame(kind: str, content: object = None, rest: bytes = b"") -> bytes:

@@ -50,7 +50,7 @@ class LocalStore:
     :param where: names it in errors.
     :param find: gives the store, inside of its gate; ``None`` when it is not open.
     :param whole: whether iterators read all their rows at once, since the database below may be opened anew.
-    :param check: raises what keeps the store from being read so.
+    :param check: raises what keeps the store from being read so, or any further.
     """
 
     __slots__ = ("_check", "_find", "_reading", "name", "where", "whole")
@@ -73,7 +73,7 @@ class LocalStore:
         self._check = check
 
     def checked(self, check: Callable[[Any], None]) -> LocalStore:
-        """The same store, with a check before each read."""
+        """The same store, with a check before each read, and before each chunk of rows."""
         return LocalStore(self.name, self.where, self._reading, self._find, whole=self.whole, check=check)
 
     def in_chunks(self) -> LocalStore:
@@ -120,11 +120,15 @@ class LocalStore:
         """The store, for one inside of the gate; ``None`` when it is not open."""
         return self._find()
 
+    def check(self, store: TaskStore) -> None:
+        """Raises what keeps the open store from being read so, or any further; for one inside of the gate."""
+        self._check(store.public_view)
+
     def _opened(self) -> TaskStore:
         store = self._find()
         if store is None:
             raise self.gone()
-        self._check(store.public_view)
+        self.check(store)
         return store
 
     def _for_later(self, store: TaskStore, found: object) -> object:
@@ -173,6 +177,7 @@ class _Rows(Iterator[KeyValue[object, object]]):
         try:
             if local.find() is not self._store:
                 raise local.gone()
+            local.check(self._store)
             self._ready.extend(rows if local.whole else islice(rows, self._size))
         except BaseException as error:
             self._error = error

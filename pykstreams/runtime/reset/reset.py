@@ -106,6 +106,8 @@ class Reset:
                 self._group.remove(members)
             if plan.offsets:  # without metadata: partition times and notes of the past go, too
                 self._group.set_offsets({change.place: (change.after, "") for change in plan.offsets})
+            else:  # no coordinator refuses it for members that have come since they were looked for
+                self.check_members(force=False)
             self._client.delete_topics(plan.topics)
             if plan.folder is not None:
                 self._state.delete()

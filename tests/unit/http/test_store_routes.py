@@ -38,6 +38,7 @@ from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.registry.schema_registry import registry_client
 from pykstreams.state.interfaces.store import KeyValueStore
+from pykstreams.testing.clock import MockClock
 from tests.unit.http.served_application import Client, Reply, client_of, send_nothing
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
@@ -325,6 +326,53 @@ def test_versions_are_read_as_of_a_time_and_over_a_span(make: Make) -> None:
     assert client.get("/stores/prices/versions/tea?to=1969-12-31T23:59Z").problem == "bad-request"
 
 
+@pytest.mark.parametrize("target", ["windows?cursor={}", "windows/a?limit=1000", "windows?limit=1000"])
+def test_a_read_that_nobody_waits_for_any_more_ends(make: Make, target: str) -> None:
+    """Its thread would be missing to others for as long as it takes, which for a cursor may be all of a store."""
+    read, clocks = [], list[MockClock]()
+
+    def decode(data: bytes) -> str:
+        read.append(data)
+        for clock in clocks:
+            clock.advance(1_000)
+        return data.decode()
+
+    serde = Serdes.from_functions(str.encode, decode)
+    builder = StreamsBuilder()
+    grouped = builder.stream(TOPIC, Consumed(key_serde=TEXT, value_serde=TEXT)).group_by_key()
+    grouped.windowed_by(TimeWindows(10)).aggregate(
+        lambda: "", lambda key, value, before: value, materialized=Materialized("last", value_serde=serde)
+    )
+    application = make(builder)
+    application.feed(*(("a", "x", 10 * number) for number in range(500)))
+    client = client_of(application)
+    assert client.clock is not None
+    question = "/stores/last/windows"
+    gone = base64.urlsafe_b64encode(orjson.dumps([0, mark_of(b"z", 0, 10), mark_of_question(question, {})])).decode()
+    read.clear()
+    clocks.append(client.clock)
+
+    answer = client.get(f"/stores/last/{target.format(gone.rstrip('='))}")
+
+    assert (answer.status, answer.problem) == (504, "timeout")
+    assert len(read) < 200
+
+
+def test_no_more_versions_are_written_as_json_than_are_asked_for(make: Make) -> None:
+    """The worker would wait for all those of a key that has thousands."""
+    odd = Serdes.from_functions(
+        lambda value: value.encode() if isinstance(value, str) else b"odd",
+        lambda data: object() if data == b"odd" else data.decode(),
+    )
+    store = Stores.persistent_versioned_key_value_store("prices", 1_000_000)
+    application = make(table(value_serde=odd, store=store))
+    application.feed(*(("tea", value, time) for time, value in enumerate(["a", "b", "odd"])))
+    client = client_of(application)
+
+    assert [row["value"] for row in client.get("/stores/prices/versions/tea?limit=1").json["rows"]] == ["a"]
+    assert client.get("/stores/prices/versions/tea?limit=2").problem == "no-json"
+
+
 def counted(windows: Any, store: str) -> StreamsBuilder:
     builder = StreamsBuilder()
     grouped = builder.stream(TOPIC, Consumed(key_serde=TEXT, value_serde=TEXT)).group_by_key(
@@ -487,6 +535,50 @@ def test_a_key_that_its_serde_does_not_take_is_a_problem(make: Make) -> None:
 
     assert client.get("/stores/prices/keys/tea").problem == "bad-key"
     assert client.get(f"/stores/prices/keys/{2**70}").problem == "bad-key"
+
+
+@pytest.mark.parametrize("way", ["keys/tea", "keys?key=tea", "range", "range?from=tea&to=tea"])
+def test_a_value_that_its_serde_cannot_read_is_no_error_of_the_key(tmp_path: Path, way: str) -> None:
+    """As after a release whose serde is another one."""
+    before = Application(table(), tmp_path).start()
+    before.feed(("tea", "green", 0))
+    before.commit()
+    before.close()
+    application = Application(table(value_serde=NUMBER), tmp_path).start()
+
+    answer = client_of(application).get(f"/stores/prices/{way}")
+    application.close()
+
+    assert (answer.status, answer.problem) == (500, "unreadable")
+    assert "tea" not in answer.json["title"]
+    assert "LongSerde()" in answer.json["detail"]
+
+
+def test_a_cursor_whose_key_its_serde_cannot_read_is_refused(make: Make) -> None:
+    of = mark_of_question("/stores/prices/range", {})
+    cursor = base64.urlsafe_b64encode(orjson.dumps([0, mark_of(b"tea"), of])).decode().rstrip("=")
+
+    assert client_of(make(table(NUMBER))).get(f"/stores/prices/range?cursor={cursor}").problem == "bad-request"
+
+
+def test_an_error_of_a_serde_that_is_no_text_costs_the_questions_with_it_nothing(make: Make) -> None:
+    def read(data: bytes) -> str:
+        raise ValueError(data.decode("utf-8", "surrogateescape"))
+
+    def write(text: str) -> bytes:
+        if text == "tea":
+            raise ValueError("\udcff is none")
+        return text.encode()
+
+    application = make(table(Serdes.from_functions(write, read)))
+    client = client_of(application)
+    paths = ["/stores/prices/keys/tea", "/stores/prices/keys/milk"]
+    asked = [(HttpRequest(path, path, "", ""), Reply()) for path in paths]
+
+    client.app.answers.begin(asked, send_nothing)
+
+    assert [reply.answer is not None and reply.answer.status for _, reply in asked] == [400, 404]
+    assert "\\udcff is none" in client.get("/stores/prices/keys/tea").json["detail"]
 
 
 def test_a_value_is_that_of_the_position_beside_it(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

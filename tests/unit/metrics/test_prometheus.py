@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
 from pykstreams.core.errors import StreamsError
-from pykstreams.metrics import PrometheusCollector, StreamsMetrics, prometheus_text, sources
+from pykstreams.metrics import PrometheusCollector, RecordingLevel, StreamsMetrics, prometheus_text, sources
 from pykstreams.metrics.sources import HasMetrics
 from tests.unit.runtime.metrics.measured import SOURCE, START, counting, driver, texts
 
@@ -92,6 +92,25 @@ def test_a_number_that_may_fall_is_no_counter() -> None:
         texts(on).pipe_input("k", "a")
 
         assert families(on)["kafka_streams_task_cache_size_bytes_total"].type == "gauge"
+
+
+@pytest.mark.parametrize(
+    ("tag", "value", "labels"),
+    [
+        ("2xx", "no", {"_2xx": "no"}),
+        ("a.b", "c", {"a_b": "c"}),
+        ("partition", 3, {"partition": "3"}),
+    ],
+)
+def test_a_tag_of_a_user_never_spoils_the_page(tag: str, value: Any, labels: dict[str, str]) -> None:
+    metrics = StreamsMetrics()
+    metrics.add_rate_total_sensor("shop", "till", "sale", RecordingLevel.INFO, **{tag: value}).record()
+    metrics.gauge("sound", "group", lambda: 5.0)
+    found = families(metrics)
+
+    assert found["kafka_streams_group_sound"].samples
+    (sample,) = found["kafka_streams_shop_sale"].samples
+    assert sample.labels == {"shop_id": "till", **labels}
 
 
 def no_disk() -> float:

@@ -213,3 +213,29 @@ def test_metrics_are_removed_by_all_of_their_tags() -> None:
     metrics.remove(task_id="0_1")
 
     assert [name.tags for name in metrics.metrics()] == [(("store", "b"), ("task-id", "0_0"))]
+
+
+def test_a_sensor_with_the_tag_of_a_task_is_listed_again_when_the_task_comes_back() -> None:
+    metrics = registry()[0].with_tags(thread_id="worker-1")
+    for _ in range(2):
+        metrics.add_rate_total_sensor("shop", "till", "sale", RecordingLevel.INFO, task_id="0_0").record()
+        assert read(metrics, "sale-total") == 1
+
+        metrics.remove(task_id="0_0")
+        assert metrics.metrics() == {}
+
+
+def test_a_sensor_of_several_tasks_keeps_the_metrics_of_those_that_stay() -> None:
+    metrics = registry()[0].with_tags(thread_id="worker-1")
+    names = [MetricName("sales", "shop", (("task-id", task), ("thread-id", "worker-1"))) for task in ("0_0", "0_1")]
+    sensor = metrics.add_sensor("sales", RecordingLevel.INFO)
+    for name in names:
+        sensor.add(name, CumulativeCount())
+    sensor.record()
+
+    metrics.remove(task_id="0_0")
+
+    assert set(metrics.metrics()) == {names[1]}
+    assert metrics.add_sensor("sales", RecordingLevel.INFO) is sensor
+    assert sensor.add(names[0], CumulativeCount())
+    assert {name: metric.value for name, metric in metrics.metrics().items()} == dict.fromkeys(names, 1)

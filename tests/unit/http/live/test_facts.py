@@ -228,6 +228,16 @@ def test_the_latest_lines_of_the_log_are_kept() -> None:
     assert [(one["level"], one["text"]) for one in lines.lines()] == [("WARNING", "line 1"), ("WARNING", "line 2")]
 
 
+def test_a_line_of_the_log_that_is_no_text_spoils_no_answer(make: Callable[..., Streams]) -> None:
+    asked = client(make())
+    logging.getLogger("pykstreams.somewhere").warning("the file is %s", "\udcff")
+    answer = asked.get("/live.json")
+    asked.app.close()
+
+    assert answer.status == 200
+    assert answer.json["log"][-1]["text"] == "the file is \\udcff"
+
+
 def test_an_error_in_the_log_is_told_in_one_line() -> None:
     lines, log = LogLines(), logging.getLogger("pykstreams.somewhere")
     lines.attach()

@@ -233,6 +233,35 @@ def test_force_does_not_pretend_to_remove_members_of_a_streams_group(tmp_path: P
         reset(tmp_path, whole_cluster(), group).check_members(force=True)
 
 
+@pytest.mark.parametrize("protocol", ["classic", "streams"])
+def test_members_that_join_while_the_question_is_answered_stop_a_reset_that_sets_no_offsets(
+    protocol: str, tmp_path: Path
+) -> None:
+    """Where offsets are set the coordinator refuses it."""
+    directory, cluster, group = some_state(tmp_path), whole_cluster(), FakeGroup(protocol=protocol)
+    work = reset(tmp_path, cluster, group)
+    members, planned = work.check_members(force=False), work.plan(Current())
+    group.members = (MEMBER,)
+    with pytest.raises(ClusterError, match="has 1 members, so it is not reset"):
+        work.carry_out(planned, members)
+
+    assert cluster.topics == whole_cluster().topics
+    assert directory.tasks() == [TaskId(1, 0)]
+
+
+def test_members_that_join_again_when_they_were_removed_stop_the_reset(tmp_path: Path) -> None:
+    class Living(FakeGroup):
+        def remove(self, members: Collection[GroupMember]) -> None:
+            """They join again at once."""
+
+    cluster, group = whole_cluster(), Living(members=(MEMBER,))
+    work = reset(tmp_path, cluster, group)
+    with pytest.raises(ClusterError, match="has 1 members, so it is not reset"):
+        work.carry_out(work.plan(Current()), work.check_members(force=True))
+
+    assert cluster.topics == whole_cluster().topics
+
+
 def test_state_in_use_stops_the_reset_before_anything_is_changed(tmp_path: Path) -> None:
     directory, cluster, group = some_state(tmp_path), whole_cluster(), FakeGroup()
     directory.lock(TaskId(1, 0))
