@@ -35,7 +35,7 @@ from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.serdes.base import AnySerde, bind_deserializer, bind_serializer
-from pykstreams.serdes.by_type import TYPES, SerdeOrType, is_type
+from pykstreams.serdes.by_type import SerdeOrType, given_serde
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.interfaces.session_store import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.interfaces.store import (
@@ -524,15 +524,13 @@ class TopologyTestDriver:
             self._feed_global_store(record)
 
     def _encoder(self, topic: str, serializer: object, part: str) -> Encoder:
-        if is_type(serializer):
-            serializer = TYPES.serde(serializer, is_key=part == "key")
-        chosen = serializer if serializer is not None else self._default(topic, part).serializer
+        given = given_serde(cast("SerdeOrType[object] | None", serializer), is_key=part == "key")
+        chosen: object = given if given is not None else self._default(topic, part).serializer
         return bind_serializer(getattr(chosen, "serializer", chosen), topic)
 
     def _decoder(self, topic: str, deserializer: object, part: str) -> Decoder:
-        if is_type(deserializer):
-            deserializer = TYPES.serde(deserializer, is_key=part == "key")
-        chosen = deserializer if deserializer is not None else self._default(topic, part).deserializer
+        given = given_serde(cast("SerdeOrType[object] | None", deserializer), is_key=part == "key")
+        chosen: object = given if given is not None else self._default(topic, part).deserializer
         return bind_deserializer(getattr(chosen, "deserializer", chosen), topic)
 
     def _default(self, topic: str, part: str) -> AnySerde:
