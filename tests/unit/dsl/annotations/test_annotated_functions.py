@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, MutableSequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NewType, NoReturn, Optional, Self, TypeVar, overload
@@ -11,8 +13,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NewType, NoR
 import pytest
 import typing_extensions
 
-from pykstreams import KeyValue, StreamsBuilder, StreamsConfig
-from pykstreams.dsl.annotations.inference import pair_serdes, pairs_serdes, shown_function, value_serde, values_serde
+from pykstreams import (
+    FixedKeyProcessor,
+    KeyValue,
+    Processor,
+    Record,
+    StreamsBuilder,
+    StreamsConfig,
+    ValueTransformerWithKey,
+)
+from pykstreams.dsl.annotations.inference import (
+    awaited_serde,
+    fixed_key_processor_serde,
+    pair_serdes,
+    pairs_serdes,
+    processor_serdes,
+    shown_function,
+    transformer_serde,
+    value_serde,
+    values_serde,
+)
+from pykstreams.serdes.by_type import TYPES
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
 from pykstreams.topology.checks.missing_serdes import missing_serdes
 
@@ -110,8 +131,8 @@ def amount(value: object) -> Amount:
     return Amount(1)
 
 
-def either(value: object) -> int | str:
-    return 1
+def either(value: object) -> bool | str:
+    return True
 
 
 def perhaps(value: object) -> Order | None:
@@ -177,7 +198,7 @@ ORDERS = "JsonSerde(Order)"
         (list[Order], "JsonSerde(list)"),
         (annotated, ORDERS),
         (amount, "LongSerde()"),
-        (either, "JsonSerde(int | str)"),
+        (either, "JsonSerde(bool | str)"),
         (perhaps, ORDERS),
         (optional, ORDERS),
         (literal, "JsonSerde(Literal)"),
@@ -193,6 +214,145 @@ def test_aliases_and_what_stands_around_types_are_looked_through_in_pairs() -> N
     assert repr(values_serde(orders)) == ORDERS
     assert [repr(one) for one in pairs_serdes(pairs)] == [repr(one) for one in pair_serdes(key_value)]
     assert pair_serdes(annotated_pair) == pair_serdes(key_value)
+
+
+class Parser(Generic[T]):
+    """What it returns is said by who makes it, or derives from it."""
+
+    def parse(self, value: object) -> T:
+        raise AssertionError
+
+    @functools.cache  # noqa: B019 - as users write it
+    def parsed(self, value: object) -> T:
+        raise AssertionError
+
+    @classmethod
+    def of_class(cls, value: object) -> T:
+        raise AssertionError
+
+    def several(self, value: object) -> list[T]:
+        raise AssertionError
+
+    def __call__(self, value: object) -> Box[T]:
+        raise AssertionError
+
+
+class ListParser(Parser[list[T]], Generic[T]):
+    """The same variable has another meaning here."""
+
+
+class OrderParser(Parser[Order]): ...
+
+
+@pytest.mark.parametrize(
+    ("function", "type_"),
+    [
+        (OrderParser().parse, Order),
+        (OrderParser().parsed, Order),
+        (OrderParser.of_class, Order),
+        (OrderParser(), Box[Order]),
+        (functools.partial(OrderParser(), 1), Box[Order]),
+        (Parser[Order]().parse, Order),
+        (ListParser[Order]().parse, list[Order]),
+    ],
+)
+def test_methods_of_generic_classes_return_the_types_that_are_given(
+    function: Callable[..., object], type_: Any
+) -> None:
+    assert value_serde(function) is TYPES.serde(type_)
+
+
+def test_methods_of_generic_classes_return_several_of_the_types_that_are_given() -> None:
+    assert values_serde(OrderParser().several) is TYPES.serde(Order)
+
+
+def test_a_generic_class_whose_types_nobody_gives_says_nothing() -> None:
+    told = reason(value_serde(Parser().parse)) or ""
+
+    assert "parse (test_annotated_functions.py:" in told
+    assert told.endswith(") is annotated to return T, which stands for no serde" + CURE)
+
+
+def later(value: object) -> Awaitable[Order]:
+    raise AssertionError
+
+
+def in_a_coroutine(value: object) -> Coroutine[Any, Any, Order]:
+    raise AssertionError
+
+
+async def at_last(value: object) -> Order:
+    return Order(1)
+
+
+@pytest.mark.parametrize("function", [later, in_a_coroutine, at_last, functools.partial(later)])
+def test_the_type_is_found_of_what_is_awaited(function: Callable[..., Awaitable[object]]) -> None:
+    assert repr(awaited_serde(function)) == ORDERS
+
+
+def in_a_deque(value: object) -> deque[Order]:
+    raise AssertionError
+
+
+def in_a_set(value: object) -> AbstractSet[Order]:
+    raise AssertionError
+
+
+def in_a_sequence(value: object) -> MutableSequence[Order]:
+    raise AssertionError
+
+
+@pytest.mark.parametrize("function", [in_a_deque, in_a_set, in_a_sequence])
+def test_the_type_is_found_of_what_is_in_a_collection(function: Callable[..., Iterable[object]]) -> None:
+    assert repr(values_serde(function)) == ORDERS
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+R = TypeVar("R")
+
+
+class Enriching(Processor[str, V, str, R], Generic[V, R]):
+    """A processor of a library: the rest of its types is said by who derives from it."""
+
+
+class Timing(Enriching[Order, R]):
+    """One between the two."""
+
+
+class Mixed:
+    """Something else that a class may derive from."""
+
+
+class ToKinds(Mixed, Timing[Kind]):
+    def process(self, record: Record[str, Order]) -> None:
+        """Forwards nothing."""
+
+
+class Inside(FixedKeyProcessor[K, V, R], Generic[R, K, V]):
+    """Its types stand in another order."""
+
+
+class Replacing(ValueTransformerWithKey[str, V, list[V]], Generic[V]):
+    """What it returns has its type inside."""
+
+
+def enriching() -> Enriching[int, Order]:
+    raise AssertionError
+
+
+@pytest.mark.parametrize("supplier", [ToKinds, Timing[Kind], Enriching[Order, Kind], functools.partial(ToKinds)])
+def test_types_of_processors_are_found_through_generic_classes_between(supplier: Callable[[], Any]) -> None:
+    assert [repr(one) for one in processor_serdes(supplier)] == ["StringSerde(encoding='utf-8')", "JsonSerde(Kind)"]
+
+
+def test_types_of_processors_are_found_where_a_function_makes_them() -> None:
+    assert [repr(one) for one in processor_serdes(enriching)] == ["StringSerde(encoding='utf-8')", ORDERS]
+
+
+def test_types_of_processors_are_found_by_their_names_and_inside_of_others() -> None:
+    assert repr(fixed_key_processor_serde(Inside[Order, str, int])) == ORDERS
+    assert transformer_serde(Replacing[Order]) is value_serde(list[Order])
 
 
 def anything(value: object) -> Any:
