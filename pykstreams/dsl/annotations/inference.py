@@ -169,30 +169,41 @@ def aggregate_serde(initializer: Callable[[], object], *aggregators: Callable[..
         found = _returned(function)
         if isinstance(found, _Unresolved) or not _says_nothing(found):
             return _serde(found, function, is_key=False)
-    return None
+    first = next(iter((*aggregators, initializer)))
+    return _silent(_returned(first), first)
 
 
 def processor_serdes(supplier: Callable[[], object]) -> tuple[SerdeOrDefault, SerdeOrDefault]:
     """The serdes of what a ``Processor`` forwards, by its last two type arguments."""
     arguments = _arguments(supplier, Processor)
     if len(arguments) != 4:
-        return None, None
+        lacking = _without_types(supplier, "Processor[str, Order, str, Total]")
+        return lacking, lacking
     return _serde(arguments[2], supplier, is_key=True), _serde(arguments[3], supplier, is_key=False)
 
 
 def fixed_key_processor_serde(supplier: Callable[[], object]) -> SerdeOrDefault:
     """The serde of the values that a ``FixedKeyProcessor`` forwards, by its last type argument."""
-    return _last(supplier, FixedKeyProcessor)
+    return _last(supplier, FixedKeyProcessor, "FixedKeyProcessor[str, Order, Total]")
 
 
 def transformer_serde(supplier: Callable[[], object]) -> SerdeOrDefault:
     """The serde of the values that a ``ValueTransformerWithKey`` returns, by its last type argument."""
-    return _last(supplier, ValueTransformerWithKey)
+    return _last(supplier, ValueTransformerWithKey, "ValueTransformerWithKey[str, Order, Total]")
 
 
-def _last(supplier: Callable[[], object], base: type) -> SerdeOrDefault:
+def _last(supplier: Callable[[], object], base: type, example: str) -> SerdeOrDefault:
     arguments = _arguments(supplier, base)
-    return _serde(arguments[2], supplier, is_key=False) if len(arguments) == 3 else None
+    return _serde(arguments[2], supplier, is_key=False) if len(arguments) == 3 else _without_types(supplier, example)
+
+
+def _without_types(supplier: Callable[[], object], example: str) -> SerdeOrDefault:
+    """The default serde, with the reason why nothing is known of what comes from a processor."""
+    made = _returned(supplier)
+    if made is _UNSAID or isinstance(made, _Unresolved):
+        return _serde(made, supplier, is_key=False)
+    told = f"{type_name(made)} does not say the types of what it forwards"
+    return default_for(f"{told}; derive it from {example}, with your types, or give a serde")
 
 
 def _arguments(supplier: Callable[[], object], base: type) -> tuple[object, ...]:
@@ -402,4 +413,4 @@ def _serde(type_: object, function: Callable[..., object], *, is_key: bool) -> S
     try:
         return TYPES.serde(cast("type[object]", type_), is_key=is_key)
     except TypeError as error:
-        return default_for(f"{shown} is annotated, but {error}")
+        return default_for(f"{shown} is {'given' if type_ is _written(function) else 'annotated'}, but {error}")

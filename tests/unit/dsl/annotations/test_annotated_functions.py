@@ -23,6 +23,7 @@ from pykstreams import (
     ValueTransformerWithKey,
 )
 from pykstreams.dsl.annotations.inference import (
+    aggregate_serde,
     awaited_serde,
     fixed_key_processor_serde,
     pair_serdes,
@@ -461,6 +462,64 @@ def test_the_reason_why_an_annotation_says_no_serde(
     serde_of: Callable[[Any], SerdeOrDefault], function: Callable[..., object], why: str
 ) -> None:
     assert reason(serde_of(function)) == why.format(shown_function(function))
+
+
+class Untyped(Mixed, Processor):  # type: ignore[type-arg]
+    def process(self, record: Record[Any, Any]) -> None:
+        """Forwards nothing."""
+
+
+def untyped() -> Untyped:
+    return Untyped()
+
+
+def test_the_reason_why_nothing_is_known_of_an_aggregate_is_its_first_aggregator() -> None:
+    def added(key: object, value: object, total: object) -> Any:
+        return total
+
+    def given() -> int:
+        return 0
+
+    silent = lambda: 0  # noqa: E731 - as users write it
+    assert reason(aggregate_serde(silent, lambda key, value, total: total)) == (
+        f"no annotation says what <lambda> (test_annotated_functions.py:{line_of(silent) + 1}) returns"
+    )
+    assert reason(aggregate_serde(silent, added, silent)) == (
+        f"{shown_function(added)} is annotated to return Any, which stands for no serde{CURE}"
+    )
+    assert reason(aggregate_serde(given, added)) == "LongSerde()"
+
+
+def line_of(function: Callable[..., object]) -> int:
+    return function.__code__.co_firstlineno
+
+
+@pytest.mark.parametrize("supplier", [Untyped, untyped, functools.partial(Untyped)])
+def test_the_reason_why_nothing_is_known_of_a_processor_is_its_class(supplier: Callable[[], Any]) -> None:
+    why = (
+        "Untyped does not say the types of what it forwards; derive it from {}[str, Order, Total], with your types, or "
+        "give a serde"
+    )
+    keys, values = processor_serdes(supplier)
+
+    assert reason(keys) == reason(values) == why.format("Processor").replace("Order, Total", "Order, str, Total")
+    assert reason(fixed_key_processor_serde(supplier)) == why.format("FixedKeyProcessor")
+    assert reason(transformer_serde(supplier)) == why.format("ValueTransformerWithKey")
+
+
+def test_a_class_without_serde_is_told_to_be_given() -> None:
+    told = "set is given, but there is no serde for set; register one, types.register(set, serde), or give a serde"
+
+    assert reason(aggregate_serde(set, lambda key, value, total: total)) == told
+    assert reason(value_serde(functools.partial(set))) == told
+
+
+def test_the_reason_why_nothing_is_known_of_a_processor_may_be_the_function_that_makes_it() -> None:
+    made = lambda: ToKinds()  # noqa: E731 - as users write it
+
+    keys, values = processor_serdes(made)
+
+    assert reason(keys) == reason(values) == f"no annotation says what {shown_function(made)} returns"
 
 
 @pytest.mark.parametrize(
