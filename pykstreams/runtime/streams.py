@@ -161,6 +161,9 @@ class KafkaStreams:
             hosts=self._application.hosts.known,
         )
 
+    def __repr__(self) -> str:
+        return f"<KafkaStreams {self._config.application_id!r} {self.state.name}>"
+
     @property
     def state(self) -> State:
         """Where the application is in its life."""

@@ -27,7 +27,7 @@ from pykstreams.core.handlers import LogAndContinueExceptionHandler
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Metric, MetricName
 from pykstreams.core.settings.keys import INTERNAL_KEYS
-from pykstreams.core.shown_values import hide_values, show_values
+from pykstreams.core.shown_values import hide_values, show_values, with_noun
 from pykstreams.core.types import Decoder, Duration, Encoder, Headers, Timestamp
 from pykstreams.runtime.clients.sent_records import sent_data, sent_headers
 from pykstreams.runtime.global_stores.global_state import GlobalState
@@ -146,6 +146,11 @@ class TopologyTestDriver:
             except Exception as closing:
                 error.add_note(f"closing the driver failed, too: {type(closing).__name__}: {closing}")
             raise
+
+    def __repr__(self) -> str:
+        closed = ", closed" if self._closed else ""
+        partitions = with_noun(self._topics.partitions, "partition")
+        return f"<TopologyTestDriver {self._config.application_id!r} with {partitions}{closed}>"
 
     def __enter__(self) -> TopologyTestDriver:
         return self

@@ -116,6 +116,9 @@ class TaskStore(ABC):
     can_be_released = False
     """Whether it may be given to another task."""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
     @property
     @abstractmethod
     def name(self) -> str:

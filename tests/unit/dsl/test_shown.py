@@ -28,6 +28,15 @@ def test_a_stream_says_its_types_and_where_it_is() -> None:
     assert repr(stream.group_by_key().count()) == "<KTable[str, int] KSTREAM-AGGREGATE-0000000002>"
 
 
+def test_a_builder_says_how_much_was_said_to_it() -> None:
+    builder = StreamsBuilder()
+    assert repr(builder) == "<StreamsBuilder of 0 steps>"
+
+    builder.stream("orders", str, int).to("copies")
+
+    assert repr(builder) == "<StreamsBuilder of 2 steps>"
+
+
 def pair(key: str, value: int) -> tuple[str, int]:
     return key, value
 
