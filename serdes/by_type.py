@@ -120,6 +120,10 @@ class TypeSerdes:
         self._known[id(found)] = (found, type_)
         self._made.clear()
 
+    def is_registered(self, type_: object) -> bool:
+        """Whether a serde was registered for a type."""
+        return _is_hashable(type_) and type_ in self._registered
+
     def serde(self, type_: type[T], *, is_key: bool = False) -> Serde[T]:
         """Returns the serde of a type, the same object each time; JSON and text have one form for equal keys.
 
@@ -145,7 +149,7 @@ class TypeSerdes:
         if known is None or not isinstance(serde, JsonSerde | TextSerde):
             return serde
         type_ = cast("type[T]", known[1])
-        if _is_hashable(type_) and type_ in self._registered:
+        if self.is_registered(type_):
             return serde
         of_keys = self.serde(type_, is_key=True)
         return serde if write_same_bytes(serde, of_keys) else of_keys

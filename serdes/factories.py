@@ -125,7 +125,7 @@ class Serdes:
         >>> Serdes.for_type(int), Serdes.for_type(list[int])
         (LongSerde(), JsonSerde(list))
         """
-        simple = _BY_TYPE.get(type_) if isinstance(type_, type) else None
+        simple = _BY_TYPE.get(type_) if isinstance(type_, type) and not TYPES.is_registered(type_) else None
         return TYPES.serde(cast("type[object]", type_), is_key=is_key) if simple is None else simple
 
     @staticmethod

@@ -29,6 +29,7 @@ from pykstreams.serdes import (
     VoidSerde,
     WindowedSerdes,
 )
+from pykstreams.serdes.by_type import TYPES, TypeSerdes
 
 
 def test_each_factory_gives_its_serde() -> None:
@@ -73,6 +74,14 @@ def test_each_factory_gives_its_serde() -> None:
 )
 def test_a_type_has_the_serde_of_its_values(type_: Any, expected: object) -> None:
     assert Serdes.for_type(type_) == expected
+
+
+def test_a_simple_type_has_the_serde_that_was_registered_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TYPES, "__dict__", TypeSerdes().__dict__)
+    registered = Serdes.string("latin-1")
+    TYPES.register(str, registered)
+
+    assert Serdes.for_type(str) is registered
 
 
 def test_the_serde_of_a_type_for_keys_writes_equal_keys_alike() -> None:
