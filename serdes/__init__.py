@@ -21,7 +21,7 @@ from pykstreams.serdes.composed_keys import (
     JsonCombinedKeySerde,
     ProtobufCombinedKeySerde,
 )
-from pykstreams.serdes.factories import Serdes
+from pykstreams.serdes.factories import Serdes, WindowedSerdes
 from pykstreams.serdes.json.json_keys import JsonKeySerde
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.list_serde import ListSerde
@@ -58,7 +58,6 @@ from pykstreams.serdes.windowed import (
     TimeWindowedDeserializer,
     TimeWindowedSerde,
     TimeWindowedSerializer,
-    WindowedSerdes,
 )
 
 __all__ = [

@@ -19,7 +19,7 @@ from typing import Protocol, TypeAlias, TypeGuard, TypeVar, cast, runtime_checka
 from uuid import UUID
 
 from pykstreams.core.windows import Windowed
-from pykstreams.serdes.base import AnySerde, CompiledSerde, Serde, describe, resolve_serde
+from pykstreams.serdes.base import AnySerde, CompiledSerde, Serde, describe, resolve_serde, write_same_bytes
 from pykstreams.serdes.combined_key import CombinedKey, CombinedKeySerde
 from pykstreams.serdes.composed_keys import PrefixChecked
 from pykstreams.serdes.json.field_types import dataclass_of, typed_dict_of
@@ -120,6 +120,10 @@ class TypeSerdes:
         self._known[id(found)] = (found, type_)
         self._made.clear()
 
+    def is_registered(self, type_: object) -> bool:
+        """Whether a serde was registered for a type."""
+        return _is_hashable(type_) and type_ in self._registered
+
     def serde(self, type_: type[T], *, is_key: bool = False) -> Serde[T]:
         """Returns the serde of a type, the same object each time; JSON and text have one form for equal keys.
 
@@ -135,6 +139,20 @@ class TypeSerdes:
             if _is_hashable(type_):
                 self._made[type_, is_key] = made
         return made
+
+    def for_keys(self, serde: Serde[T]) -> Serde[T]:
+        """Returns the serde that keys of the same type have, for one that was made here for values; any other as it is.
+
+        So keys of a type have one form, whether the type is given or what ``Serdes.for_type`` returns for it.
+        """
+        known = self._known.get(id(serde))
+        if known is None or not isinstance(serde, JsonSerde | TextSerde):
+            return serde
+        type_ = cast("type[T]", known[1])
+        if self.is_registered(type_):
+            return serde
+        of_keys = self.serde(type_, is_key=True)
+        return serde if write_same_bytes(serde, of_keys) else of_keys
 
     def is_made_of_types(self, serde: object) -> bool:
         """Whether a serde stands for a type, or is of serdes that do, as that of windowed keys."""
@@ -247,7 +265,7 @@ def _json(type_: object, is_key: bool) -> AnySerde:
 
 
 def _lacking_windows(type_: object, of_keys: tuple[object, ...]) -> str:
-    inner = f"Serdes.for_type({type_name(of_keys[0])})" if of_keys else "serde of the keys"
+    inner = type_name(of_keys[0]) if of_keys else "type of the keys"
     return (
         f"there is no serde for {type_name(type_)}, since a type does not tell how long its windows are; leave it out "
         f"where a table in windows is written, whose keys have theirs, or give WindowedSerdes.time_windowed({inner}, "
@@ -303,7 +321,16 @@ def given_serde(given: SerdeOrType[T] | None, *, is_key: bool) -> Serde[T] | Non
     """Returns the serde that was given, or that of the type; raises ``TypeError`` for a type that has none."""
     if is_type(given):
         return TYPES.serde(cast("type[T]", given), is_key=is_key)
-    return cast("Serde[T] | None", given)
+    serde = cast("Serde[T] | None", given)
+    return TYPES.for_keys(serde) if is_key and serde is not None else serde
+
+
+def inner_serde(given: SerdeOrType[T], *, is_key: bool) -> Serde[T]:
+    """Returns the same for a serde around it; raises ``TypeError`` for what is neither a serde nor a type, too."""
+    serde = given_serde(given, is_key=is_key)
+    if serde is None or not is_like_a_serde(serde):
+        raise TypeError(f"inner is {given!r}; expected a type, such as str, or a serde")
+    return serde
 
 
 def _is_hashable(type_: object) -> bool:

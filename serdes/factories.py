@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Generic, TypeVar, cast, overload
 
-from pykstreams.core.types import Decoder, Encoder
+from pykstreams.core.types import Decoder, Duration, Encoder
+from pykstreams.core.windows import Windowed
 from pykstreams.serdes.base import (
     AnySerde,
     CompiledDeserializer,
@@ -21,7 +22,7 @@ from pykstreams.serdes.base import (
     bind_serializer,
     describe,
 )
-from pykstreams.serdes.by_type import TYPES
+from pykstreams.serdes.by_type import TYPES, SerdeOrType, inner_serde
 from pykstreams.serdes.list_serde import ListSerde
 from pykstreams.serdes.primitives import (
     BooleanSerde,
@@ -35,6 +36,7 @@ from pykstreams.serdes.primitives import (
     UUIDSerde,
     VoidSerde,
 )
+from pykstreams.serdes.windowed import SessionWindowedSerde, TimeWindowedSerde
 
 T = TypeVar("T")
 
@@ -97,22 +99,25 @@ class Serdes:
         return VoidSerde()
 
     @staticmethod
-    def list(inner: Serde[T]) -> Serde[builtins.list[T | None]]:
-        """Lists of what the inner serde takes."""
-        return ListSerde(inner)
+    def list(inner: SerdeOrType[T]) -> Serde[builtins.list[T | None]]:
+        """Lists of what the inner serde takes, or of values of a type."""
+        return ListSerde(inner_serde(inner, is_key=False))
 
     @overload
     @staticmethod
-    def for_type(type_: type[T]) -> Serde[T]: ...
+    def for_type(type_: type[T], *, is_key: bool = False) -> Serde[T]: ...
 
     @overload
     @staticmethod
-    def for_type(type_: object) -> AnySerde: ...
+    def for_type(type_: object, *, is_key: bool = False) -> AnySerde: ...
 
     @staticmethod
-    def for_type(type_: object) -> AnySerde:
+    def for_type(type_: object, *, is_key: bool = False) -> AnySerde:
         """Returns the serde for a Python type: str, bytes, int (long), float (double), bool, UUID or NoneType, or any
         other that may stand for a serde (docs/guides/types.md).
+
+        With ``is_key`` equal values have equal bytes, as keys must; where the DSL, stores and tests are given it for
+        keys, it is so in any case.
 
         Raises ``TypeError`` for one that has none. Type checkers do not know what a union, an ``Annotated[...]`` or a
         ``NewType`` is as an argument, so say it of the result: ``IDS: Serde[int | str] = Serdes.for_type(int | str)``.
@@ -120,8 +125,8 @@ class Serdes:
         >>> Serdes.for_type(int), Serdes.for_type(list[int])
         (LongSerde(), JsonSerde(list))
         """
-        simple = _BY_TYPE.get(type_) if isinstance(type_, type) else None
-        return TYPES.serde(cast("type[object]", type_)) if simple is None else simple
+        simple = _BY_TYPE.get(type_) if isinstance(type_, type) and not TYPES.is_registered(type_) else None
+        return TYPES.serde(cast("type[object]", type_), is_key=is_key) if simple is None else simple
 
     @staticmethod
     def from_functions(
@@ -140,6 +145,24 @@ class Serdes:
             if hasattr(deserializer, "deserialize")
             else FunctionDeserializer(deserializer),
         )
+
+
+class WindowedSerdes:
+    """Factories of serdes for windowed keys; the type of the keys may stand for their serde.
+
+    >>> WindowedSerdes.session_windowed(str)
+    SessionWindowedSerde(inner=StringSerde(encoding='utf-8'))
+    """
+
+    @staticmethod
+    def time_windowed(inner: SerdeOrType[T], window_size: Duration) -> Serde[Windowed[T]]:
+        """Returns the serde for keys inside time windows of that size."""
+        return TimeWindowedSerde(inner_serde(inner, is_key=True), window_size)
+
+    @staticmethod
+    def session_windowed(inner: SerdeOrType[T]) -> Serde[Windowed[T]]:
+        """Returns the serde for keys inside sessions."""
+        return SessionWindowedSerde(inner_serde(inner, is_key=True))
 
 
 @dataclass(frozen=True)

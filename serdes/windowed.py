@@ -262,21 +262,7 @@ class SessionWindowedSerde(Generic[T]):
 def _refuse_type(inner: object) -> None:
     """Raises ``TypeError`` for a type in place of the serde that it stands for elsewhere."""
     if isinstance(inner, type) and not hasattr(inner, "deserializer"):
-        raise TypeError(f"inner is {inner!r}; expected a serde: Serdes.for_type({inner.__name__})")
-
-
-class WindowedSerdes:
-    """Factories of serdes for windowed keys."""
-
-    @staticmethod
-    def time_windowed(inner: Serde[T], window_size: Duration) -> Serde[Windowed[T]]:
-        """Returns the serde for keys inside time windows of that size."""
-        return TimeWindowedSerde(inner, window_size)
-
-    @staticmethod
-    def session_windowed(inner: Serde[T]) -> Serde[Windowed[T]]:
-        """Returns the serde for keys inside sessions."""
-        return SessionWindowedSerde(inner)
+        raise TypeError(f"inner is {inner!r}; expected a serde: Serdes.for_type({inner.__name__}, is_key=True)")
 
 
 _EXPECTED = "a Windowed with a key that is not None and times of at most 8 bytes"

@@ -64,6 +64,9 @@ class BranchedKStream(Generic[K, V]):
         self._node = OperatorNode(self._prefix, self._operator)
         place.graph.add(self._node, place.node)
 
+    def __repr__(self) -> str:
+        return self._place.shown_as("BranchedKStream")
+
     @property
     def _record_serdes(self) -> RecordSerdes:
         return record_serdes_of(self._place)

@@ -10,6 +10,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import topic_name, valid_name
 from pykstreams.core.processor import AnyProcessorSupplier
+from pykstreams.core.shown_values import with_noun
 from pykstreams.core.types import Duration
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.kstream import KStream
@@ -63,6 +64,9 @@ class StreamsBuilder:
         self._config = StreamsConfig(config)
         self._graph = Graph()
         self._topology: Topology | None = None
+
+    def __repr__(self) -> str:
+        return f"<StreamsBuilder of {with_noun(len(self._graph.nodes()), 'step')}>"
 
     @overload
     def stream(self, topics: Topics, consumed: Consumed[K, V] | None = None) -> KStream[K, V]: ...

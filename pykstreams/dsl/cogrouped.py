@@ -29,6 +29,7 @@ from pykstreams.processors import (
 from pykstreams.serdes.defaults import over_default
 from pykstreams.serdes.windowed import SessionWindowedSerde
 from pykstreams.topology.graph import Graph
+from pykstreams.topology.step_facts import described_windows
 
 if TYPE_CHECKING:
     from pykstreams.dsl.grouped import KGroupedStream
@@ -53,6 +54,9 @@ class CogroupedKStream(TellsWhere, Generic[K, VR]):
 
     def __init__(self, graph: Graph) -> None:
         self._records: CogroupedRecords[K, VR] = CogroupedRecords(graph)
+
+    def __repr__(self) -> str:
+        return f"<CogroupedKStream of {self._records.names}>"
 
     @property
     def _record_serdes(self) -> RecordSerdes:
@@ -127,6 +131,9 @@ class TimeWindowedCogroupedKStream(TellsWhere, Generic[K, VR]):
         self._records = records
         self._windows = checked_windows(windows)
 
+    def __repr__(self) -> str:
+        return f"<TimeWindowedCogroupedKStream of {self._records.names}, {described_windows(self._windows)}>"
+
     @property
     def _record_serdes(self) -> RecordSerdes:
         return self._records.record_serdes
@@ -165,6 +172,9 @@ class SessionWindowedCogroupedKStream(TellsWhere, Generic[K, VR]):
     def __init__(self, records: CogroupedRecords[K, VR], windows: SessionWindows) -> None:
         self._records = records
         self._windows = windows
+
+    def __repr__(self) -> str:
+        return f"<SessionWindowedCogroupedKStream of {self._records.names}, {described_windows(self._windows)}>"
 
     @property
     def _record_serdes(self) -> RecordSerdes:

@@ -19,6 +19,7 @@ from pykstreams.dsl.user_calls import calls
 from pykstreams.processors import COUNT, Aggregation, CountWindowAggregate, reducing
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.serdes.primitives import LongSerde
+from pykstreams.topology.step_facts import described_windows
 
 if TYPE_CHECKING:
     from pykstreams.dsl.kstream import KStream
@@ -50,6 +51,9 @@ class CountWindowedKStream(TellsWhere, Generic[K, V]):
     def __init__(self, records: GroupedRecords[K, V, KStream[K, V]], windows: CountWindows) -> None:
         self._records = records
         self._windows = windows
+
+    def __repr__(self) -> str:
+        return self._records.place.shown_as("CountWindowedKStream", described_windows(self._windows))
 
     @property
     def _record_serdes(self) -> RecordSerdes:

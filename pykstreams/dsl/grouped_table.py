@@ -47,6 +47,9 @@ class KGroupedTable(TellsWhere, Generic[K, V]):
         self._topic_name = topic_name
         self._repartition: PlainRepartitionNode | None = None
 
+    def __repr__(self) -> str:
+        return self._place.shown_as("KGroupedTable")
+
     @property
     def _record_serdes(self) -> RecordSerdes:
         return record_serdes_of(self._place)

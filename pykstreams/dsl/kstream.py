@@ -12,6 +12,7 @@ from pykstreams.core.types import Duration, ForeachAction, KeyValueMapper, Predi
 from pykstreams.core.user_code.tells_where import TellsWhere
 from pykstreams.core.windows import JoinWindows
 from pykstreams.dsl.annotations.inference import (
+    awaited_serde,
     fixed_key_processor_serde,
     key_serde,
     merged,
@@ -224,7 +225,7 @@ class KStream(TellsWhere, Generic[K, V]):
         """
         timeout_ms = None if timeout is None else duration_ms(timeout, "timeout")
         operator = MapValuesAsync(fn, with_key, max_in_flight, timeout_ms, retries)
-        return self._with_new_values(Step(self._named("KSTREAM-MAPVALUESASYNC-", name), operator), value_serde(fn))
+        return self._with_new_values(Step(self._named("KSTREAM-MAPVALUESASYNC-", name), operator), awaited_serde(fn))
 
     @calls(fn="await key asked for", joiner="value, answer -> value", key="key, value")
     def lookup(

@@ -39,11 +39,13 @@ class Place:
     def __post_init__(self) -> None:
         self.graph.note_serdes(self.name, self.key_serde, self.value_serde)
 
-    def shown_as(self, face: str) -> str:
-        """Returns the text for a stream or table of the script: its processor, and the types where they are known."""
+    def shown_as(self, face: str, windows: str | None = None) -> str:
+        """Returns the text for a stream or table of the script: its processor, and types and windows where they are
+        known.
+        """
         parts = [name for serde in (self.key_serde, self.value_serde) if (name := _type_of(serde))]
         types = f"[{', '.join(parts)}]" if len(parts) == 2 else ""
-        return f"<{face}{types} {self.name}>"
+        return f"<{face}{types} {self.name}{'' if windows is None else f', {windows}'}>"
 
     def drawn_as(self, face: str) -> str:
         """The same as a piece of HTML, with a picture of the steps that lead here."""

@@ -46,6 +46,7 @@ from pykstreams.processors import (
 from pykstreams.serdes.defaults import SerdeOrDefault, over_default
 from pykstreams.serdes.primitives import LongSerde
 from pykstreams.serdes.windowed import SessionWindowedSerde
+from pykstreams.topology.step_facts import described_windows
 
 if TYPE_CHECKING:
     from pykstreams.dsl.kstream import KStream
@@ -78,6 +79,9 @@ class TimeWindowedKStream(TellsWhere, Generic[K, V]):
         self._windows = checked_windows(windows)
         self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
         self._idle_ms: int | None = None
+
+    def __repr__(self) -> str:
+        return self._records.place.shown_as("TimeWindowedKStream", described_windows(self._windows))
 
     @property
     def _record_serdes(self) -> RecordSerdes:
@@ -192,6 +196,9 @@ class SessionWindowedKStream(TellsWhere, Generic[K, V]):
         self._windows = windows
         self._emit_strategy = EmitStrategy.ON_WINDOW_UPDATE
         self._idle_ms: int | None = None
+
+    def __repr__(self) -> str:
+        return self._records.place.shown_as("SessionWindowedKStream", described_windows(self._windows))
 
     @property
     def _record_serdes(self) -> RecordSerdes:

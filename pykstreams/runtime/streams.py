@@ -161,6 +161,9 @@ class KafkaStreams:
             hosts=self._application.hosts.known,
         )
 
+    def __repr__(self) -> str:
+        return f"<KafkaStreams {self._config.application_id!r} {self.state.name}>"
+
     @property
     def state(self) -> State:
         """Where the application is in its life."""
@@ -470,8 +473,8 @@ class KafkaStreams:
     ) -> KeyQueryMetadata:
         """In which partition of a store a key is, and which instances have that partition.
 
-        Exactly one of the keywords says how the records of the store were partitioned: by the bytes that the serializer
-        gives, or by a partitioner.
+        Exactly one of the keywords says how the records of the store were partitioned: by the bytes that a serializer,
+        or a type, gives, or by a partitioner.
         """
         self._check_queryable()
         return self._queries.key_metadata(store_name, key, key_serializer, partitioner)

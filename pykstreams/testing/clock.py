@@ -18,6 +18,9 @@ class MockClock:
         self._start_ms = timestamp_ms(start, "start of the clock")
         self._now_ms = self._start_ms
 
+    def __repr__(self) -> str:
+        return f"<MockClock at {self._now_ms} ms>"
+
     def now_ms(self) -> int:
         """Wall-clock time in ms since the epoch."""
         return self._now_ms

@@ -27,7 +27,7 @@ from pykstreams.core.handlers import LogAndContinueExceptionHandler
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import Metric, MetricName
 from pykstreams.core.settings.keys import INTERNAL_KEYS
-from pykstreams.core.shown_values import hide_values, show_values
+from pykstreams.core.shown_values import hide_values, show_values, with_noun
 from pykstreams.core.types import Decoder, Duration, Encoder, Headers, Timestamp
 from pykstreams.runtime.clients.sent_records import sent_data, sent_headers
 from pykstreams.runtime.global_stores.global_state import GlobalState
@@ -35,7 +35,7 @@ from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.serdes.base import AnySerde, bind_deserializer, bind_serializer
-from pykstreams.serdes.by_type import TYPES, SerdeOrType, is_type
+from pykstreams.serdes.by_type import SerdeOrType, given_serde
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.interfaces.session_store import SessionStore, SessionStoreWithHeaders
 from pykstreams.state.interfaces.store import (
@@ -146,6 +146,11 @@ class TopologyTestDriver:
             except Exception as closing:
                 error.add_note(f"closing the driver failed, too: {type(closing).__name__}: {closing}")
             raise
+
+    def __repr__(self) -> str:
+        closed = ", closed" if self._closed else ""
+        partitions = with_noun(self._topics.partitions, "partition")
+        return f"<TopologyTestDriver {self._config.application_id!r} with {partitions}{closed}>"
 
     def __enter__(self) -> TopologyTestDriver:
         return self
@@ -524,15 +529,13 @@ class TopologyTestDriver:
             self._feed_global_store(record)
 
     def _encoder(self, topic: str, serializer: object, part: str) -> Encoder:
-        if is_type(serializer):
-            serializer = TYPES.serde(serializer, is_key=part == "key")
-        chosen = serializer if serializer is not None else self._default(topic, part).serializer
+        given = given_serde(cast("SerdeOrType[object] | None", serializer), is_key=part == "key")
+        chosen: object = given if given is not None else self._default(topic, part).serializer
         return bind_serializer(getattr(chosen, "serializer", chosen), topic)
 
     def _decoder(self, topic: str, deserializer: object, part: str) -> Decoder:
-        if is_type(deserializer):
-            deserializer = TYPES.serde(deserializer, is_key=part == "key")
-        chosen = deserializer if deserializer is not None else self._default(topic, part).deserializer
+        given = given_serde(cast("SerdeOrType[object] | None", deserializer), is_key=part == "key")
+        chosen: object = given if given is not None else self._default(topic, part).deserializer
         return bind_deserializer(getattr(chosen, "deserializer", chosen), topic)
 
     def _default(self, topic: str, part: str) -> AnySerde:

@@ -61,6 +61,11 @@ class CogroupedRecords(Generic[K, VR]):
         self._aggregators[records] = aggregator
         self._returned = returns or self._returned
 
+    @property
+    def names(self) -> str:
+        """The processors that the streams come from, as text."""
+        return " and ".join(records.place.name for records in self._aggregators)
+
     def key_serde(self) -> SerdeOrDefault:
         """The serde of keys that all streams have, where it stands for a type; else the default."""
         first, *others = (records.options.key_serde for records in self._aggregators)

@@ -6,6 +6,7 @@ may return anything, says nothing, and the default stays; one that returns a typ
 
 from __future__ import annotations
 
+import collections
 import collections.abc
 import functools
 import inspect
@@ -23,7 +24,7 @@ from pykstreams.core.value_transformer import ValueTransformerWithKey
 from pykstreams.serdes.base import describe
 from pykstreams.serdes.by_type import ANYTHING, TYPES, type_name
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, default_for
-from pykstreams.serdes.json.field_types import import_cure
+from pykstreams.serdes.json.field_types import import_cure, with_parameters
 from pykstreams.serdes.json.union_members import members_of, unwrapped
 
 _MANY = (
@@ -32,6 +33,11 @@ _MANY = (
     collections.abc.Generator,
     collections.abc.Collection,
     collections.abc.Sequence,
+    collections.abc.MutableSequence,
+    collections.abc.Set,
+    collections.abc.MutableSet,
+    collections.abc.ValuesView,
+    collections.deque,
     list,
     set,
     frozenset,
@@ -58,8 +64,17 @@ def merged(one: SerdeOrDefault, other: SerdeOrDefault) -> SerdeOrDefault:
 
 
 def value_serde(function: Callable[..., object]) -> SerdeOrDefault:
-    """The serde of the values that a function returns, once it has been awaited if it is a coroutine function."""
+    """The serde of the values that a function returns."""
     return _serde(_returned(function), function, is_key=False)
+
+
+def awaited_serde(function: Callable[..., object]) -> SerdeOrDefault:
+    """The serde of the values that are awaited of a function, a coroutine function or not."""
+    returned = _returned(function)
+    inner = unwrapped(returned)
+    if typing.get_origin(inner) in (collections.abc.Awaitable, collections.abc.Coroutine):
+        return _serde(typing.get_args(inner)[-1], function, is_key=False)
+    return _serde(returned, function, is_key=False)
 
 
 def key_serde(function: Callable[..., object]) -> SerdeOrDefault:
@@ -154,45 +169,60 @@ def aggregate_serde(initializer: Callable[[], object], *aggregators: Callable[..
         found = _returned(function)
         if isinstance(found, _Unresolved) or not _says_nothing(found):
             return _serde(found, function, is_key=False)
-    return None
+    first = next(iter((*aggregators, initializer)))
+    return _silent(_returned(first), first)
 
 
 def processor_serdes(supplier: Callable[[], object]) -> tuple[SerdeOrDefault, SerdeOrDefault]:
     """The serdes of what a ``Processor`` forwards, by its last two type arguments."""
     arguments = _arguments(supplier, Processor)
     if len(arguments) != 4:
-        return None, None
+        lacking = _without_types(supplier, "Processor[str, Order, str, Total]")
+        return lacking, lacking
     return _serde(arguments[2], supplier, is_key=True), _serde(arguments[3], supplier, is_key=False)
 
 
 def fixed_key_processor_serde(supplier: Callable[[], object]) -> SerdeOrDefault:
     """The serde of the values that a ``FixedKeyProcessor`` forwards, by its last type argument."""
-    return _last(supplier, FixedKeyProcessor)
+    return _last(supplier, FixedKeyProcessor, "FixedKeyProcessor[str, Order, Total]")
 
 
 def transformer_serde(supplier: Callable[[], object]) -> SerdeOrDefault:
     """The serde of the values that a ``ValueTransformerWithKey`` returns, by its last type argument."""
-    return _last(supplier, ValueTransformerWithKey)
+    return _last(supplier, ValueTransformerWithKey, "ValueTransformerWithKey[str, Order, Total]")
 
 
-def _last(supplier: Callable[[], object], base: type) -> SerdeOrDefault:
+def _last(supplier: Callable[[], object], base: type, example: str) -> SerdeOrDefault:
     arguments = _arguments(supplier, base)
-    return _serde(arguments[2], supplier, is_key=False) if len(arguments) == 3 else None
+    return _serde(arguments[2], supplier, is_key=False) if len(arguments) == 3 else _without_types(supplier, example)
+
+
+def _without_types(supplier: Callable[[], object], example: str) -> SerdeOrDefault:
+    """The default serde, with the reason why nothing is known of what comes from a processor."""
+    made = _returned(supplier)
+    if made is _UNSAID or isinstance(made, _Unresolved):
+        return _serde(made, supplier, is_key=False)
+    told = f"{type_name(made)} does not say the types of what it forwards"
+    return default_for(f"{told}; derive it from {example}, with your types, or give a serde")
 
 
 def _arguments(supplier: Callable[[], object], base: type) -> tuple[object, ...]:
     """The type arguments that what a supplier makes gives to a generic base, empty where they are not known."""
-    made = _returned(supplier)
-    origin = typing.get_origin(made) or made
-    if not isinstance(origin, type) or not issubclass(origin, base):
+    return _given_to(base, _returned(supplier))
+
+
+def _given_to(base: type, type_: object) -> tuple[object, ...]:
+    """The type arguments that a class gives to a generic one that it derives from, through all that are between."""
+    class_ = typing.get_origin(type_) or type_
+    if not isinstance(class_, type) or not issubclass(class_, base):
         return ()
-    if typing.get_origin(made) is not None:
-        return typing.get_args(made)
-    for one in origin.__mro__:
-        for parent in one.__dict__.get("__orig_bases__", ()):
-            parent_class = typing.get_origin(parent)
-            if isinstance(parent_class, type) and issubclass(parent_class, base):
-                return typing.get_args(parent)
+    arguments = typing.get_args(type_)
+    if class_ is base:
+        return arguments
+    mine = dict(zip(getattr(class_, "__parameters__", ()), arguments, strict=False))
+    for parent in class_.__dict__.get("__orig_bases__", class_.__bases__):
+        if given := _given_to(base, parent):
+            return tuple(with_parameters(one, mine) for one in given)
     return ()
 
 
@@ -226,14 +256,29 @@ def _returned(function: Callable[..., object]) -> object:
     owner: object = None
     written = function
     while (inner := _inside(written)) is not written:
-        owner = getattr(written, "__self__", owner)
+        if inspect.ismethod(written):
+            owner = written.__self__
+        elif not inspect.isfunction(written) and inner is _plain(written):
+            owner = written  # an object that can be called
         written = inner
     if isinstance(written, type) or typing.get_origin(written) is not None:
         return written
     found = _annotation(written)
-    if found is typing.Self and owner is not None:
-        return owner if isinstance(owner, type) else type(owner)
-    return found
+    return found if owner is None or isinstance(found, _Unresolved) else _of_owner(found, written, owner)
+
+
+def _of_owner(type_: object, method: Callable[..., object], owner: object) -> object:
+    """The type that a method of an object, or of a class, returns: that class for ``Self``, and in the place of the
+    variables of a generic class the types that are given to it.
+    """
+    class_ = owner if isinstance(owner, type) else type(owner)
+    if type_ is typing.Self:
+        return class_
+    name = getattr(method, "__name__", "")
+    defined_in = next((one for one in class_.__mro__ if name in vars(one)), class_)
+    variables = getattr(defined_in, "__parameters__", ())
+    given = _given_to(defined_in, getattr(owner, "__orig_class__", class_))
+    return with_parameters(type_, dict(zip(variables, given, strict=False)))
 
 
 def _written(function: Callable[..., object]) -> Callable[..., object]:
@@ -368,4 +413,4 @@ def _serde(type_: object, function: Callable[..., object], *, is_key: bool) -> S
     try:
         return TYPES.serde(cast("type[object]", type_), is_key=is_key)
     except TypeError as error:
-        return default_for(f"{shown} is annotated, but {error}")
+        return default_for(f"{shown} is {'given' if type_ is _written(function) else 'annotated'}, but {error}")

@@ -57,6 +57,9 @@ class EmbeddedCluster:
         brokers_by_id = sorted(metadata.brokers.items())
         self.bootstrap_servers = ",".join(f"{found.host}:{found.port}" for _, found in brokers_by_id)
 
+    def __repr__(self) -> str:
+        return f"<EmbeddedCluster at {self.bootstrap_servers}>"
+
     def create_topics(self, *topics: str) -> None:
         """Makes topics exist, by asking for them; those that are there already stay as they are."""
         host = self._running()

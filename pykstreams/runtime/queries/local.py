@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
@@ -36,6 +36,7 @@ from pykstreams.runtime.queries.store_types import QueryableStoreType, fitting_t
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.serdes.base import bind_serializer
+from pykstreams.serdes.by_type import SerdeOrType, given_serde
 from pykstreams.state.interfaces.position import PositionBound
 from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.query_results import FailureReason, QueryConfig, QueryResult, StateQueryResult
@@ -257,6 +258,7 @@ class LocalQueries:
             )
         is_global, part = name in self._global_names, self._parts.get(name, -1)
         placed = self._placed.get(name, partition_for_key)
+        serializer = given_serde(cast("SerdeOrType[object] | None", key_serializer), is_key=True)
         encoders: dict[str, Encoder] = {}
 
         def partition_of(key: object) -> int | None:
@@ -271,7 +273,7 @@ class LocalQueries:
             if partitioner is not None:
                 return only_partition(partitioner(topic, key, None, count), name)
             if topic not in encoders:
-                encoders[topic] = bind_serializer(key_serializer, topic)
+                encoders[topic] = bind_serializer(serializer, topic)
             raw = encoders[topic](key, ())
             if raw is None:
                 raise TypeError(f"the key {key!r} for store {name!r} was serialized to None, which is in no partition")

@@ -116,6 +116,9 @@ class TaskStore(ABC):
     can_be_released = False
     """Whether it may be given to another task."""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
     @property
     @abstractmethod
     def name(self) -> str:
@@ -291,7 +294,7 @@ class ReadOnlyKeyValueStore(Protocol[K, V]):
         ...
 
     def prefix_scan(self, prefix: Any, prefix_serializer: Any) -> KeyValueIterator[K, V]:
-        """The rows whose serialized keys start with the serialized prefix."""
+        """The rows whose serialized keys start with the prefix, written by a serializer or as a type says."""
         ...
 
     def approximate_num_entries(self) -> int:
@@ -371,7 +374,7 @@ class KeyValueStore(TaskStore, Generic[K, V]):
 
     @abstractmethod
     def prefix_scan(self, prefix: Any, prefix_serializer: Any) -> KeyValueIterator[K, V]:
-        """The rows whose serialized keys start with the serialized prefix."""
+        """The rows whose serialized keys start with the prefix, written by a serializer or as a type says."""
 
     @abstractmethod
     def approximate_num_entries(self) -> int:

@@ -9,6 +9,7 @@ from pykstreams.core.errors import SerdeError
 from pykstreams.core.record import KeyValue, ValueAndTimestamp
 from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.serdes.base import bind_serializer, write_same_bytes
+from pykstreams.serdes.by_type import SerdeOrType, given_serde
 from pykstreams.state.encoding.layout import PLAIN, TIMESTAMP, TIMESTAMPED, WITH_HEADERS
 from pykstreams.state.interfaces.engine import after, prefix_end
 from pykstreams.state.interfaces.operator_stores import LastPut, SerializedRows
@@ -215,7 +216,8 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
     def prefix_scan(self, prefix: object, prefix_serializer: object) -> KeyValueIterator[K, V]:
         if prefix is None:
             raise TypeError(f"the prefix for store {self._name!r} is None; use all() for every row")
-        raw = bind_serializer(prefix_serializer, self._name)(prefix, ())
+        serializer = given_serde(cast("SerdeOrType[object] | None", prefix_serializer), is_key=True)
+        raw = bind_serializer(serializer, self._name)(prefix, ())
         if raw is None:
             raise TypeError(f"the prefix {prefix!r} for store {self._name!r} was serialized to None")
         return self._iterator(self._scan(raw, prefix_end(raw), False))

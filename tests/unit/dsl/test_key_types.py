@@ -234,3 +234,35 @@ def test_cogroup_of_unlike_keys_with_a_serde_for_both_is_made() -> None:
 def test_cogroup_with_a_serde_that_one_of_the_streams_cannot_have_is_refused() -> None:
     with pytest.raises(TopologyError, match=r"cogroup of KSTREAM-SOURCE-\d*1 \(keys of int\) .*keys of str"):
         cogrouped(StreamsBuilder(), str, int, Materialized(key_serde=str))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A key whose fields are not in the order of their names."""
+
+    town: str
+    street: str
+
+
+def place_of(number: str, street: str) -> Place:
+    return Place("Rome", street)
+
+
+def test_every_record_finds_its_row_where_a_serde_of_a_type_stands_for_its_keys() -> None:
+    """As a key of that type is written behind a step, so it is written by the producers of the table."""
+    builder = StreamsBuilder()
+    shops = builder.table("shops", Serdes.for_type(Place), str)
+    builder.stream("visits", str, str).select_key(place_of).join(shops, both).to("out")
+    streets = [f"street {number}" for number in range(8)]
+
+    with TopologyTestDriver(builder.build(), partitions=4) as driver:
+        rows = driver.create_input_topic("shops", Serdes.for_type(Place), str)
+        rows.pipe_key_values((Place("Rome", street), "shop") for street in streets)
+        driver.create_input_topic("visits", str, str).pipe_key_values(enumerated(streets))
+        found = driver.create_output_topic("out", Place, str).read_key_values_to_dict()
+
+    assert found == {Place("Rome", street): f"{street}+shop" for street in streets}
+
+
+def enumerated(texts: list[str]) -> list[tuple[str, str]]:
+    return [(str(number), text) for number, text in enumerate(texts)]

@@ -7,7 +7,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pykstreams import Consumed, GlobalKTable, KStream, KTable, Serdes, StreamsBuilder
+from pykstreams import (
+    Consumed,
+    CountWindows,
+    GlobalKTable,
+    KStream,
+    KTable,
+    Serdes,
+    SessionWindows,
+    StreamsBuilder,
+    TimeWindows,
+)
 
 
 def test_a_stream_says_its_types_and_where_it_is() -> None:
@@ -16,6 +26,63 @@ def test_a_stream_says_its_types_and_where_it_is() -> None:
     assert repr(stream) == "<KStream[str, dict[str, int]] KSTREAM-SOURCE-0000000000>"
     assert repr(stream.group_by_key()) == "<KGroupedStream[str, dict[str, int]] KSTREAM-SOURCE-0000000000>"
     assert repr(stream.group_by_key().count()) == "<KTable[str, int] KSTREAM-AGGREGATE-0000000002>"
+
+
+def test_a_builder_says_how_much_was_said_to_it() -> None:
+    builder = StreamsBuilder()
+    assert repr(builder) == "<StreamsBuilder of 0 steps>"
+
+    builder.stream("orders", str, int).to("copies")
+
+    assert repr(builder) == "<StreamsBuilder of 2 steps>"
+
+
+def pair(key: str, value: int) -> tuple[str, int]:
+    return key, value
+
+
+@pytest.mark.parametrize(
+    ("make", "shown"),
+    [
+        (
+            lambda stream: stream.group_by_key().windowed_by(TimeWindows(300_000)),
+            "<TimeWindowedKStream[str, int] in, 5 min>",
+        ),
+        (
+            lambda stream: stream.group_by_key().windowed_by(SessionWindows(30_000)),
+            "<SessionWindowedKStream[str, int] in, sessions with gaps of 30 s>",
+        ),
+        (
+            lambda stream: stream.group_by_key().windowed_by(CountWindows(10)),
+            "<CountWindowedKStream[str, int] in, 10 records>",
+        ),
+        (lambda stream: stream.to_table().group_by(pair), "<KGroupedTable[str, int] KTABLE-SELECT-0000000003>"),
+        (lambda stream: stream.split(name="size-"), "<BranchedKStream[str, int] in>"),
+        (lambda stream: stream.group_by_key().cogroup(added), "<CogroupedKStream of in>"),
+        (
+            lambda stream: stream.group_by_key().cogroup(added).cogroup(stream.merge(stream).group_by_key(), added),
+            "<CogroupedKStream of in and KSTREAM-MERGE-0000000001>",
+        ),
+        (
+            lambda stream: stream.group_by_key().cogroup(added).windowed_by(TimeWindows(1000)),
+            "<TimeWindowedCogroupedKStream of in, 1 s>",
+        ),
+        (
+            lambda stream: stream.group_by_key().cogroup(added).windowed_by(SessionWindows(1000)),
+            "<SessionWindowedCogroupedKStream of in, sessions with gaps of 1 s>",
+        ),
+    ],
+)
+def test_what_is_not_aggregated_yet_says_what_it_is_made_of(
+    make: Callable[[KStream[str, int]], object], shown: str
+) -> None:
+    stream = StreamsBuilder().stream("orders", Consumed(key_serde=str, value_serde=int, name="in"))
+
+    assert repr(make(stream)) == shown
+
+
+def added(key: str, value: int, total: int) -> int:
+    return total + value
 
 
 def test_a_stream_of_unknown_types_says_where_it_is() -> None:

@@ -221,6 +221,15 @@ def test_failed_worker_is_replaced_when_the_handler_says_so(
     assert streams.error is None
 
 
+def test_an_application_says_its_name_and_state(make: Callable[..., KafkaStreams]) -> None:
+    streams = make()
+    assert repr(streams) == "<KafkaStreams 'shop' CREATED>"
+
+    streams.close()
+
+    assert repr(streams) == "<KafkaStreams 'shop' NOT_RUNNING>"
+
+
 def test_closing_before_the_start_is_the_end(make: Callable[..., KafkaStreams]) -> None:
     streams = make()
 

@@ -20,6 +20,7 @@ from pykstreams.serdes import (
     ChangeSerde,
     CombinedKey,
     CombinedKeySerde,
+    JsonSerde,
     OptionalSerde,
     Serdes,
     SessionWindowedSerde,
@@ -294,9 +295,7 @@ def test_a_type_without_serde_is_refused_with_the_cure(types: TypeSerdes, type_:
         types.serde(type_)
 
 
-@pytest.mark.parametrize(
-    ("type_", "inner"), [(Windowed[str], "Serdes.for_type(str)"), (Windowed[Order], "Serdes.for_type(Order)")]
-)
+@pytest.mark.parametrize(("type_", "inner"), [(Windowed[str], "str"), (Windowed[Order], "Order")])
 def test_keys_in_windows_are_told_the_serdes_that_they_have(types: TypeSerdes, type_: Any, inner: str) -> None:
     with pytest.raises(TypeError) as raised:
         types.serde(type_, is_key=True)
@@ -309,14 +308,16 @@ def test_keys_in_windows_are_told_the_serdes_that_they_have(types: TypeSerdes, t
 
 
 def test_windowed_without_the_type_of_its_keys_is_told_the_same(types: TypeSerdes) -> None:
-    with pytest.raises(TypeError, match=r"no serde for Windowed, since .*[.]time_windowed\(serde of the keys, size\)"):
+    with pytest.raises(TypeError, match=r"no serde for Windowed, since .*[.]time_windowed\(type of the keys, size\)"):
         types.serde(Windowed)
 
 
 def test_type_in_place_of_the_inner_serde_is_told_how_to_write_it() -> None:
     text: Any = str
     for make in (lambda: TimeWindowedSerde(text, 5), lambda: SessionWindowedSerde(text)):
-        with pytest.raises(TypeError, match=r"inner is <class 'str'>; expected a serde: Serdes.for_type\(str\)"):
+        with pytest.raises(
+            TypeError, match=r"inner is <class 'str'>; expected a serde: Serdes.for_type\(str, is_key=True\)"
+        ):
             make()
 
 
@@ -328,6 +329,18 @@ def test_a_registered_serde_counts_wherever_the_type_stands(types: TypeSerdes) -
     assert types.serde(Unknown, is_key=True) is serde
     assert types.serde(Annotated[Unknown, "a note"]) is serde  # type: ignore[arg-type]
     assert types.serde(CombinedKey[Unknown, str], is_key=True).prefix is serde  # type: ignore[attr-defined]
+
+
+def test_serde_of_a_type_becomes_that_of_keys_and_one_that_a_user_made_stays(types: TypeSerdes) -> None:
+    by_user: JsonSerde[Order] = JsonSerde(Order)
+
+    assert types.for_keys(types.serde(Order)) is types.serde(Order, is_key=True)
+    assert types.for_keys(types.serde(str)) is types.serde(str)
+    assert types.for_keys(by_user) is by_user
+
+    types.register(Order, by_user)
+
+    assert types.for_keys(by_user) is by_user
 
 
 def test_the_last_serde_registered_counts(types: TypeSerdes) -> None:

@@ -20,3 +20,7 @@ def test_the_clock_moves_only_when_told() -> None:
 def test_the_clock_never_goes_back() -> None:
     with pytest.raises(ValueError, match="advance of the clock is -1"):
         MockClock().advance(-1)
+
+
+def test_the_clock_says_its_time() -> None:
+    assert repr(MockClock(1500)) == "<MockClock at 1500 ms>"

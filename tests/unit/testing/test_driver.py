@@ -491,3 +491,15 @@ def test_topic_whose_type_was_forgotten_is_named(
 
     with pytest.raises(ConfigError, match=rf"topic '(in|out)' is given no {part} serde, .* give the types or serdes"):
         make(driver)
+
+
+def test_driver_and_its_stores_say_what_they_are() -> None:
+    builder = StreamsBuilder()
+    builder.table("in", str, str, materialized="kept")
+    driver = TopologyTestDriver(builder.build(), {"application.id": "shop"}, partitions=2)
+
+    with driver:
+        assert repr(driver) == "<TopologyTestDriver 'shop' with 2 partitions>"
+        assert repr(driver.get_state_store("kept", 0)) == "<MeteredTimestampedKeyValueStore 'kept'>"
+
+    assert repr(driver) == "<TopologyTestDriver 'shop' with 2 partitions, closed>"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, MutableSequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NewType, NoReturn, Optional, Self, TypeVar, overload
@@ -11,8 +13,28 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NewType, NoR
 import pytest
 import typing_extensions
 
-from pykstreams import KeyValue, StreamsBuilder, StreamsConfig
-from pykstreams.dsl.annotations.inference import pair_serdes, pairs_serdes, shown_function, value_serde, values_serde
+from pykstreams import (
+    FixedKeyProcessor,
+    KeyValue,
+    Processor,
+    Record,
+    StreamsBuilder,
+    StreamsConfig,
+    ValueTransformerWithKey,
+)
+from pykstreams.dsl.annotations.inference import (
+    aggregate_serde,
+    awaited_serde,
+    fixed_key_processor_serde,
+    pair_serdes,
+    pairs_serdes,
+    processor_serdes,
+    shown_function,
+    transformer_serde,
+    value_serde,
+    values_serde,
+)
+from pykstreams.serdes.by_type import TYPES
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
 from pykstreams.topology.checks.missing_serdes import missing_serdes
 
@@ -110,8 +132,8 @@ def amount(value: object) -> Amount:
     return Amount(1)
 
 
-def either(value: object) -> int | str:
-    return 1
+def either(value: object) -> bool | str:
+    return True
 
 
 def perhaps(value: object) -> Order | None:
@@ -177,7 +199,7 @@ ORDERS = "JsonSerde(Order)"
         (list[Order], "JsonSerde(list)"),
         (annotated, ORDERS),
         (amount, "LongSerde()"),
-        (either, "JsonSerde(int | str)"),
+        (either, "JsonSerde(bool | str)"),
         (perhaps, ORDERS),
         (optional, ORDERS),
         (literal, "JsonSerde(Literal)"),
@@ -193,6 +215,145 @@ def test_aliases_and_what_stands_around_types_are_looked_through_in_pairs() -> N
     assert repr(values_serde(orders)) == ORDERS
     assert [repr(one) for one in pairs_serdes(pairs)] == [repr(one) for one in pair_serdes(key_value)]
     assert pair_serdes(annotated_pair) == pair_serdes(key_value)
+
+
+class Parser(Generic[T]):
+    """What it returns is said by who makes it, or derives from it."""
+
+    def parse(self, value: object) -> T:
+        raise AssertionError
+
+    @functools.cache  # noqa: B019 - as users write it
+    def parsed(self, value: object) -> T:
+        raise AssertionError
+
+    @classmethod
+    def of_class(cls, value: object) -> T:
+        raise AssertionError
+
+    def several(self, value: object) -> list[T]:
+        raise AssertionError
+
+    def __call__(self, value: object) -> Box[T]:
+        raise AssertionError
+
+
+class ListParser(Parser[list[T]], Generic[T]):
+    """The same variable has another meaning here."""
+
+
+class OrderParser(Parser[Order]): ...
+
+
+@pytest.mark.parametrize(
+    ("function", "type_"),
+    [
+        (OrderParser().parse, Order),
+        (OrderParser().parsed, Order),
+        (OrderParser.of_class, Order),
+        (OrderParser(), Box[Order]),
+        (functools.partial(OrderParser(), 1), Box[Order]),
+        (Parser[Order]().parse, Order),
+        (ListParser[Order]().parse, list[Order]),
+    ],
+)
+def test_methods_of_generic_classes_return_the_types_that_are_given(
+    function: Callable[..., object], type_: Any
+) -> None:
+    assert value_serde(function) is TYPES.serde(type_)
+
+
+def test_methods_of_generic_classes_return_several_of_the_types_that_are_given() -> None:
+    assert values_serde(OrderParser().several) is TYPES.serde(Order)
+
+
+def test_a_generic_class_whose_types_nobody_gives_says_nothing() -> None:
+    told = reason(value_serde(Parser().parse)) or ""
+
+    assert "parse (test_annotated_functions.py:" in told
+    assert told.endswith(") is annotated to return T, which stands for no serde" + CURE)
+
+
+def later(value: object) -> Awaitable[Order]:
+    raise AssertionError
+
+
+def in_a_coroutine(value: object) -> Coroutine[Any, Any, Order]:
+    raise AssertionError
+
+
+async def at_last(value: object) -> Order:
+    return Order(1)
+
+
+@pytest.mark.parametrize("function", [later, in_a_coroutine, at_last, functools.partial(later)])
+def test_the_type_is_found_of_what_is_awaited(function: Callable[..., Awaitable[object]]) -> None:
+    assert repr(awaited_serde(function)) == ORDERS
+
+
+def in_a_deque(value: object) -> deque[Order]:
+    raise AssertionError
+
+
+def in_a_set(value: object) -> AbstractSet[Order]:
+    raise AssertionError
+
+
+def in_a_sequence(value: object) -> MutableSequence[Order]:
+    raise AssertionError
+
+
+@pytest.mark.parametrize("function", [in_a_deque, in_a_set, in_a_sequence])
+def test_the_type_is_found_of_what_is_in_a_collection(function: Callable[..., Iterable[object]]) -> None:
+    assert repr(values_serde(function)) == ORDERS
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+R = TypeVar("R")
+
+
+class Enriching(Processor[str, V, str, R], Generic[V, R]):
+    """A processor of a library: the rest of its types is said by who derives from it."""
+
+
+class Timing(Enriching[Order, R]):
+    """One between the two."""
+
+
+class Mixed:
+    """Something else that a class may derive from."""
+
+
+class ToKinds(Mixed, Timing[Kind]):
+    def process(self, record: Record[str, Order]) -> None:
+        """Forwards nothing."""
+
+
+class Inside(FixedKeyProcessor[K, V, R], Generic[R, K, V]):
+    """Its types stand in another order."""
+
+
+class Replacing(ValueTransformerWithKey[str, V, list[V]], Generic[V]):
+    """What it returns has its type inside."""
+
+
+def enriching() -> Enriching[int, Order]:
+    raise AssertionError
+
+
+@pytest.mark.parametrize("supplier", [ToKinds, Timing[Kind], Enriching[Order, Kind], functools.partial(ToKinds)])
+def test_types_of_processors_are_found_through_generic_classes_between(supplier: Callable[[], Any]) -> None:
+    assert [repr(one) for one in processor_serdes(supplier)] == ["StringSerde(encoding='utf-8')", "JsonSerde(Kind)"]
+
+
+def test_types_of_processors_are_found_where_a_function_makes_them() -> None:
+    assert [repr(one) for one in processor_serdes(enriching)] == ["StringSerde(encoding='utf-8')", ORDERS]
+
+
+def test_types_of_processors_are_found_by_their_names_and_inside_of_others() -> None:
+    assert repr(fixed_key_processor_serde(Inside[Order, str, int])) == ORDERS
+    assert transformer_serde(Replacing[Order]) is value_serde(list[Order])
 
 
 def anything(value: object) -> Any:
@@ -301,6 +462,64 @@ def test_the_reason_why_an_annotation_says_no_serde(
     serde_of: Callable[[Any], SerdeOrDefault], function: Callable[..., object], why: str
 ) -> None:
     assert reason(serde_of(function)) == why.format(shown_function(function))
+
+
+class Untyped(Mixed, Processor):  # type: ignore[type-arg]
+    def process(self, record: Record[Any, Any]) -> None:
+        """Forwards nothing."""
+
+
+def untyped() -> Untyped:
+    return Untyped()
+
+
+def test_the_reason_why_nothing_is_known_of_an_aggregate_is_its_first_aggregator() -> None:
+    def added(key: object, value: object, total: object) -> Any:
+        return total
+
+    def given() -> int:
+        return 0
+
+    silent = lambda: 0  # noqa: E731 - as users write it
+    assert reason(aggregate_serde(silent, lambda key, value, total: total)) == (
+        f"no annotation says what <lambda> (test_annotated_functions.py:{line_of(silent) + 1}) returns"
+    )
+    assert reason(aggregate_serde(silent, added, silent)) == (
+        f"{shown_function(added)} is annotated to return Any, which stands for no serde{CURE}"
+    )
+    assert reason(aggregate_serde(given, added)) == "LongSerde()"
+
+
+def line_of(function: Callable[..., object]) -> int:
+    return function.__code__.co_firstlineno
+
+
+@pytest.mark.parametrize("supplier", [Untyped, untyped, functools.partial(Untyped)])
+def test_the_reason_why_nothing_is_known_of_a_processor_is_its_class(supplier: Callable[[], Any]) -> None:
+    why = (
+        "Untyped does not say the types of what it forwards; derive it from {}[str, Order, Total], with your types, or "
+        "give a serde"
+    )
+    keys, values = processor_serdes(supplier)
+
+    assert reason(keys) == reason(values) == why.format("Processor").replace("Order, Total", "Order, str, Total")
+    assert reason(fixed_key_processor_serde(supplier)) == why.format("FixedKeyProcessor")
+    assert reason(transformer_serde(supplier)) == why.format("ValueTransformerWithKey")
+
+
+def test_a_class_without_serde_is_told_to_be_given() -> None:
+    told = "set is given, but there is no serde for set; register one, types.register(set, serde), or give a serde"
+
+    assert reason(aggregate_serde(set, lambda key, value, total: total)) == told
+    assert reason(value_serde(functools.partial(set))) == told
+
+
+def test_the_reason_why_nothing_is_known_of_a_processor_may_be_the_function_that_makes_it() -> None:
+    made = lambda: ToKinds()  # noqa: E731 - as users write it
+
+    keys, values = processor_serdes(made)
+
+    assert reason(keys) == reason(values) == f"no annotation says what {shown_function(made)} returns"
 
 
 @pytest.mark.parametrize(

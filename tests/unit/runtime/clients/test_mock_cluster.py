@@ -101,3 +101,7 @@ def test_closed_cluster_says_so() -> None:
 
     with pytest.raises(ClusterError, match=r"^this embedded cluster is closed; make a new one$"):
         cluster.topics()
+
+
+def test_a_cluster_says_where_it_is(embedded_cluster: EmbeddedCluster) -> None:
+    assert repr(embedded_cluster) == f"<EmbeddedCluster at {embedded_cluster.bootstrap_servers}>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,16 @@ def test_key_is_in_the_partition_that_its_bytes_choose(make: Make) -> None:
 
     assert here == KeyQueryMetadata(HostInfo("shop-3", 7070), frozenset(), partition)
     assert elsewhere == KeyQueryMetadata(HostInfo.UNAVAILABLE, frozenset(), partition)
+
+
+@pytest.mark.parametrize("serializer", [Decimal, Serdes.for_type(Decimal)])
+def test_type_says_how_keys_are_written(make: Make, serializer: object) -> None:
+    app = server(make, partitions=4)
+    keys = [Decimal(f"{number}.50") for number in range(20)]
+
+    found = [app.queries.key_metadata("prices", key, serializer, None).partition for key in keys]
+
+    assert found == [partition_for_key(f"{number}.5".encode(), 4) for number in range(20)]
 
 
 def test_key_is_in_the_partition_that_the_partitioner_of_the_source_chooses(make: Make) -> None:

@@ -221,6 +221,13 @@ def test_range_with_swapped_bounds_is_empty_and_warns(context: Context, caplog: 
     assert "range of store 'orders' from 'c' to 'a' is empty" in caplog.text
 
 
+def test_type_says_how_a_prefix_is_written(context: Context) -> None:
+    store = opened(PLAIN, context)
+    store.put_all([("a1", 1), ("b1", 2), ("a2", 3)])
+
+    assert rows(store.prefix_scan("a", str)) == [("a1", 1), ("a2", 3)]
+
+
 def test_prefix_scan_needs_a_prefix(context: Context) -> None:
     store = opened(PLAIN, context)
 
