@@ -13,6 +13,15 @@ from typing import Generic, TypeVar
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
+from pykstreams.core.names import (
+    FOREIGN_KEY_JOIN_PREFIX,
+    REGISTRATION_PREFIX,
+    REGISTRATION_SUFFIX,
+    RESPONSE_PREFIX,
+    RESPONSE_SUFFIX,
+    SUBSCRIPTION_STORE_SUFFIX,
+    SUBSCRIPTION_TOPIC_SUFFIX,
+)
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, StreamPartitioner, V, ValueJoiner
 from pykstreams.dsl.annotations.inference import value_serde
 from pykstreams.dsl.joins.foreign_key_types import check_foreign_key
@@ -60,11 +69,9 @@ from pykstreams.topology.placement.windowed_partitioner import windowed_partitio
 
 KO = TypeVar("KO")
 
-_JOIN = "KTABLE-FK-JOIN-"
-_REGISTRATION = f"{_JOIN}SUBSCRIPTION-REGISTRATION-"
-_RESPONSE = f"{_JOIN}SUBSCRIPTION-RESPONSE-"
-_PROCESSOR = f"{_JOIN}SUBSCRIPTION-PROCESSOR-"
-_OUTPUT = f"{_JOIN}OUTPUT-"
+_PROCESSOR = f"{FOREIGN_KEY_JOIN_PREFIX}SUBSCRIPTION-PROCESSOR-"
+_STORE = f"{FOREIGN_KEY_JOIN_PREFIX}SUBSCRIPTION-STATE-STORE-"
+_OUTPUT = f"{FOREIGN_KEY_JOIN_PREFIX}OUTPUT-"
 _SINK, _SOURCE = "KTABLE-SINK-", "KTABLE-SOURCE-"
 
 
@@ -195,7 +202,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
         """Names the topic of subscriptions, and with it the serdes."""
         joined, left_place = foreign.joined, left.place
         namer = left_place.graph.namer
-        topic = namer.suffixed(joined.name, "-subscription-registration", _REGISTRATION) + "-topic"
+        topic = namer.suffixed(joined.name, REGISTRATION_SUFFIX, REGISTRATION_PREFIX) + SUBSCRIPTION_TOPIC_SUFFIX
         serdes = ForeignKeySerdes(topic, right.place.key_serde, left_place.key_serde, left_place.value_serde)
         by_foreign_key = None if joined.other_partitioner is None else OnePartition(joined.other_partitioner)
         return cls(left, right, foreign, joiner, right_is_optional, serdes, by_foreign_key)
@@ -214,15 +221,15 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
         graph, left, right, serdes = self.graph, self.left.place, self.right.place, self.serdes
         extractor, right_is_optional = self.foreign.extractor, self.right_is_optional
         send = OperatorNode(
-            self.name("-subscription-registration-processor", _REGISTRATION),
+            self.name(f"{REGISTRATION_SUFFIX}-processor", REGISTRATION_PREFIX),
             lambda: SubscriptionSend(extractor, serdes, right_is_optional, is_versioned(left.node)),
         )
         graph.add(send, left.node)
         asked = PlainRepartitionNode(
             RepartitionSettings(
                 serdes.topic,
-                self.name("-subscription-registration-sink", _SINK),
-                self.name("-subscription-registration-source", _SOURCE),
+                self.name(f"{REGISTRATION_SUFFIX}-sink", _SINK),
+                self.name(f"{REGISTRATION_SUFFIX}-source", _SOURCE),
                 right.key_serde,
                 _subscriptions(left.key_serde),
                 self.by_foreign_key or windowed_partitioner(getattr(right.key_serde, "serializer", None)),
@@ -236,7 +243,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
     def add_answers(self, asked: PlainRepartitionNode) -> tuple[OperatorNode, OperatorNode]:
         """Adds what keeps subscriptions, and what answers them: when they come, and when right rows change."""
         graph, right, serdes = self.graph, self.right.place, self.serdes
-        store = SubscriptionStoreFactory(self.name("-subscription-store", f"{_JOIN}SUBSCRIPTION-STATE-STORE-"), serdes)
+        store = SubscriptionStoreFactory(self.name(SUBSCRIPTION_STORE_SUFFIX, _STORE), serdes)
         receive = OperatorNode(
             self.name("-subscription-receive", _PROCESSOR),
             lambda: SubscriptionReceive(store.name, serdes),
@@ -264,9 +271,9 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
         left, partitioner = self.left.place, self.foreign.joined.partitioner
         answered = PlainRepartitionNode(
             RepartitionSettings(
-                self.name("-subscription-response", _RESPONSE) + "-topic",
-                self.name("-subscription-response-sink", _SINK),
-                self.name("-subscription-response-source", _SOURCE),
+                self.name(RESPONSE_SUFFIX, RESPONSE_PREFIX) + SUBSCRIPTION_TOPIC_SUFFIX,
+                self.name(f"{RESPONSE_SUFFIX}-sink", _SINK),
+                self.name(f"{RESPONSE_SUFFIX}-source", _SOURCE),
                 left.key_serde,
                 _answers(self.right.place.value_serde),
                 AnswerPartitioner() if partitioner is None else OnePartition(partitioner),
@@ -284,7 +291,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
         graph, left, serdes = self.graph, self.left.place, self.serdes
         joiner, right_is_optional = over_missing_rows(self.joiner), self.right_is_optional
         left_view = self.left.logic.materialize_view()
-        resolve_name = self.name("-subscription-response-resolver", f"{_RESPONSE}RESOLVER-PROCESSOR-")
+        resolve_name = self.name(f"{RESPONSE_SUFFIX}-resolver", f"{RESPONSE_PREFIX}RESOLVER-PROCESSOR-")
         result_name = self.name("-result", _OUTPUT)
         kept = table_store(graph, options_of(materialized), _OUTPUT, left.key_serde, value_serde(self.joiner))
         logic = SourceTable(kept)

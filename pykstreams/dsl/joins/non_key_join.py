@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter, methodcaller
 from typing import Generic, TypeVar
 
+from pykstreams.core.names import REPARTITION_SUFFIX
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
 from pykstreams.dsl.annotations.inference import key_serde as returned_key_serde
 from pykstreams.dsl.annotations.inference import value_serde as returned_value_serde
@@ -38,7 +39,6 @@ from pykstreams.processors.foreign_keys.selected_keys import (
 )
 from pykstreams.serdes.defaults import SerdeOrDefault, over_default
 from pykstreams.topology.graph import Graph, OperatorNode, PlainRepartitionNode, RepartitionSettings
-from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
 from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 
 _PREFIX = "KTABLE-NONKEY-"
