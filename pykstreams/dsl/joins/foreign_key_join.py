@@ -162,7 +162,7 @@ def join_on_foreign_key(
     joiner: ValueJoiner[V1, V2, VR | None],
     materialized: Materialized[KR, VR] | str | None,
     *,
-    right_is_optional: bool,
+    keeps_left: bool,
 ) -> Table:
     """Adds the join and returns the joined table."""
     check_foreign_key(foreign.given, right.place, right.place.key_serde)
@@ -171,7 +171,7 @@ def join_on_foreign_key(
         check_referred_placement(right.place)
     right.logic.send_old_values(force=True)
     left.logic.send_old_values(force=True)
-    join = _Join.of(left, right, foreign, joiner, right_is_optional)
+    join = _Join.of(left, right, foreign, joiner, keeps_left)
     asked = join.add_subscriptions()
     answers = join.add_answers(asked)
     answered = join.add_answer_topic(answers)
@@ -186,7 +186,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
     right: Table
     foreign: ForeignKey[K, V, KO]
     joiner: ValueJoiner[V1, V2, VR | None]
-    right_is_optional: bool
+    keeps_left: bool
     serdes: ForeignKeySerdes
     by_foreign_key: OnePartition[KO] | None
 
@@ -197,7 +197,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
         right: Table,
         foreign: ForeignKey[K, V, KO],
         joiner: ValueJoiner[V1, V2, VR | None],
-        right_is_optional: bool,
+        keeps_left: bool,
     ) -> _Join[K, V, KO, V1, V2, VR]:
         """Names the topic of subscriptions, and with it the serdes."""
         joined, left_place = foreign.joined, left.place
@@ -205,7 +205,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
         topic = namer.suffixed(joined.name, REGISTRATION_SUFFIX, REGISTRATION_PREFIX) + SUBSCRIPTION_TOPIC_SUFFIX
         serdes = ForeignKeySerdes(topic, right.place.key_serde, left_place.key_serde, left_place.value_serde)
         by_foreign_key = None if joined.other_partitioner is None else OnePartition(joined.other_partitioner)
-        return cls(left, right, foreign, joiner, right_is_optional, serdes, by_foreign_key)
+        return cls(left, right, foreign, joiner, keeps_left, serdes, by_foreign_key)
 
     @property
     def graph(self) -> Graph:
@@ -219,10 +219,10 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
     def add_subscriptions(self) -> PlainRepartitionNode:
         """Adds what sends the subscriptions of left rows, and their topic."""
         graph, left, right, serdes = self.graph, self.left.place, self.right.place, self.serdes
-        extractor, right_is_optional = self.foreign.extractor, self.right_is_optional
+        extractor, keeps_left = self.foreign.extractor, self.keeps_left
         send = OperatorNode(
             self.name(f"{REGISTRATION_SUFFIX}-processor", REGISTRATION_PREFIX),
-            lambda: SubscriptionSend(extractor, serdes, right_is_optional, is_versioned(left.node)),
+            lambda: SubscriptionSend(extractor, serdes, keeps_left, is_versioned(left.node)),
         )
         graph.add(send, left.node)
         asked = PlainRepartitionNode(
@@ -289,7 +289,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
     def add_result(self, answered: PlainRepartitionNode, materialized: Materialized[KR, VR] | str | None) -> Table:
         """Adds what makes results of answers, and the table of them."""
         graph, left, serdes = self.graph, self.left.place, self.serdes
-        joiner, right_is_optional = over_missing_rows(self.joiner), self.right_is_optional
+        joiner, keeps_left = over_missing_rows(self.joiner), self.keeps_left
         left_view = self.left.logic.materialize_view()
         resolve_name = self.name(f"{RESPONSE_SUFFIX}-resolver", f"{RESPONSE_PREFIX}RESOLVER-PROCESSOR-")
         result_name = self.name("-result", _OUTPUT)
@@ -297,7 +297,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
         logic = SourceTable(kept)
         resolve = OperatorNode(
             resolve_name,
-            lambda: ForeignKeyResolver(left_view, serdes, joiner, right_is_optional),
+            lambda: ForeignKeyResolver(left_view, serdes, joiner, keeps_left),
             connect=left_view.stores,
         )
         graph.add(resolve, answered)
