@@ -33,7 +33,7 @@ from pykstreams.runtime.restore.restore import Listeners, Restorer, StateRestore
 from pykstreams.runtime.restore.restore_metrics import RestoreMetrics
 from pykstreams.runtime.standby.standby_tasks import StandbyTasks
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
@@ -178,7 +178,7 @@ def _task_maker(
     wake: Callable[[], None],
 ) -> MakeTask:
     """Makes what makes the tasks of a worker."""
-    app, directory = place.app, place.directory
+    app = place.app
     parts = {part.id: part for part in app.plan.subtopologies}
 
     def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets, interrupted: bool) -> Task:
@@ -186,18 +186,18 @@ def _task_maker(
             task_id,
             parts[task_id.subtopology],
             sorted(inputs),
-            config=app.config,
-            clock=app.clock,
-            collector=output.collector,  # another one after a renewal
-            cache=cache,
-            directory=directory.task_dir(task_id),
-            metrics=place.metrics,
+            TaskParts(
+                config=app.config,
+                clock=app.clock,
+                collector=output.collector,  # another one after a renewal
+                cache=cache,
+                metrics=place.metrics,
+                global_stores=place.global_stores,
+                wake=wake,
+            ),
+            app.base.of_task(task_id, committed, place.directory),
             lag=lag,
-            global_stores=place.global_stores,
-            wake=wake,
             end_offsets=app.admin.end_offsets if interrupted else None,
-            make_ready=lambda: app.base.make_ready(task_id, committed, directory),
-            is_ready=lambda: app.base.is_ready(task_id, committed, directory),
             gate=app.gates.of(task_id),
         )
 
