@@ -76,7 +76,7 @@ _READ: Mapping[type[object], type[object]] = {
     CombinedKeySerde: CombinedKey,
     ListSerde: list,
 }
-"""What serdes of this project read that were given as serdes."""
+"""The types that serdes of this project read, for those that were given as serdes."""
 _WINDOWED = (
     TimeWindowedSerde,
     TimeWindowedSerializer,
