@@ -37,6 +37,7 @@ from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
+from pykstreams.runtime.worker.client_ids import consumer_id, producer_id, restore_consumer_id
 from pykstreams.runtime.worker.commits.commit import CommitSteps, Deliveries
 from pykstreams.runtime.worker.commits.delivery_times import DeliveryTimes
 from pykstreams.runtime.worker.commits.output import WorkerOutput
@@ -75,7 +76,7 @@ def build_worker(
     updater = _updater(place, listener, standbys)
     state = MemberState(place.name, sums, standbys, running=lambda: tasks.running.copy(), opened=updater.offset_sums)
     membership = open_membership(group_parts(app), place.name, number, state, hosts)
-    reader = DataConsumer.open(app.supplier, config, f"{place.name}-consumer", place.metrics)
+    reader = DataConsumer.open(app.supplier, config, consumer_id(place.name), place.metrics)
     purge = _purge(app)
     output = _output(place, membership, purge)
     start_offsets = StartOffsets(app.plan, reset_policy(config), app.admin.offsets_at, clock)
@@ -159,7 +160,7 @@ def _output(place: WorkerPlace, membership: Membership, purge: RepartitionPurge 
         make_producer=lambda: WorkerProducer.open(
             app.supplier,
             config,
-            f"{place.name}-producer",
+            producer_id(place.name),
             transactional_id=place.transactional_id if config.exactly_once else None,
             record_s=None if times is None else times.record_s,
             metrics=place.metrics,
@@ -242,6 +243,6 @@ def _restorer(
     place: WorkerPlace, listener: StateRestoreListener | None, metrics: RestoreMetrics, updater: UpdaterMetrics
 ) -> tuple[Restorer, Callable[[], None]]:
     app = place.app
-    consumer = changelog_consumer(app, f"{place.name}-restore-consumer")
+    consumer = changelog_consumer(app, restore_consumer_id(place.name))
     listeners = Listeners((metrics, with_progress(app.clock, listener)))
     return Restorer(consumer, app.admin, listeners, clock=app.clock, on_step=updater.restored), consumer.close
