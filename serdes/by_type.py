@@ -26,7 +26,7 @@ from pykstreams.serdes.json.field_types import dataclass_of, typed_dict_of
 from pykstreams.serdes.json.json_keys import JsonKeySerde
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.json.models import is_pydantic, is_struct
-from pykstreams.serdes.json.union_members import name_of_type, without_alias
+from pykstreams.serdes.json.union_members import members_of, name_of_type, without_alias
 from pykstreams.serdes.list_serde import ListSerde
 from pykstreams.serdes.optional import OptionalSerde
 from pykstreams.serdes.primitives import (
@@ -76,7 +76,7 @@ _READ: Mapping[type[object], type[object]] = {
     CombinedKeySerde: CombinedKey,
     ListSerde: list,
 }
-"""What serdes of this project read that were given as serdes."""
+"""The types that serdes of this project read, for those that were given as serdes."""
 _WINDOWED = (
     TimeWindowedSerde,
     TimeWindowedSerializer,
@@ -282,6 +282,27 @@ def type_name(type_: object) -> str:
         said = [repr(one) for one in markers if isinstance(one, SerdeMarker | Serde)]
         return f"Annotated[{', '.join((type_name(inner), *said))}]" if said else type_name(inner)
     return name_of_type(type_)
+
+
+def rules_out_none(type_: object) -> bool:
+    """Whether a type is known not to have ``None`` among its values.
+
+    >>> rules_out_none(list[int]), rules_out_none(int | None), rules_out_none(object)
+    (True, False, False)
+    """
+    return all(map(_is_never_none, members_of(type_)))
+
+
+def _is_never_none(type_: object) -> bool:
+    origin = typing.get_origin(type_) or type_
+    if origin is typing.Literal:
+        return None not in typing.get_args(type_)
+    if typing.is_typeddict(origin):
+        return True
+    try:
+        return isinstance(origin, type) and not isinstance(None, origin)
+    except TypeError:  # ``Any``, and protocols that nobody can be asked about
+        return False
 
 
 def _is_json(type_: object) -> bool:

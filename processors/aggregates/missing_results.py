@@ -6,17 +6,14 @@ read when ``None`` comes for the first time, so that other records pay nothing f
 
 from __future__ import annotations
 
-import functools
-import inspect
 import logging
-import types
-import typing
 from collections.abc import Callable
 from typing import Final
 
 from pykstreams.core.processor import OperatorContext
+from pykstreams.core.user_code.annotations import returned_type, written_function
 from pykstreams.core.user_code.functions import describe_function
-from pykstreams.serdes.by_type import type_name
+from pykstreams.serdes.by_type import rules_out_none, type_name
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +47,7 @@ def missing_result(function: Callable[..., object], context: OperatorContext) ->
             "%s: %s is annotated to return %s, and returned None: the row of the key is deleted; return the aggregate "
             "at each end of the function, or annotate it to return %s | None%s",
             context.node,
-            describe_function(_inner(function)),
+            describe_function(written_function(function)),
             promised,
             promised,
             more,
@@ -59,22 +56,7 @@ def missing_result(function: Callable[..., object], context: OperatorContext) ->
     return missing
 
 
-def _inner(function: Callable[..., object]) -> Callable[..., object]:
-    """The function that a ``partial``, or another function, calls."""
-    inner = inspect.unwrap(function.func if isinstance(function, functools.partial) else function)
-    return inner if inner is function else _inner(inner)
-
-
 def _promised(function: Callable[..., object]) -> str | None:
     """The type that a function is annotated to return, as text, if it rules out ``None``; ``None`` if it does not."""
-    inner = _inner(function)
-    plain = inner if inspect.isroutine(inner) else type(inner).__call__
-    try:
-        type_ = typing.get_type_hints(plain).get("return", object)
-        is_union = typing.get_origin(type_) in (typing.Union, types.UnionType)
-        members = typing.get_args(type_) if is_union else (type_,)
-        classes = [typing.get_origin(member) or member for member in members]
-        may_be_none = any(isinstance(None, one) for one in classes)
-    except Exception:  # an annotation that cannot be evaluated here, or that is no class
-        return None
-    return None if may_be_none else type_name(type_)
+    type_ = returned_type(function)
+    return type_name(type_) if rules_out_none(type_) else None

@@ -5,8 +5,31 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from typing import Final
 
 from pykstreams.core.errors import TopologyError
+
+REPARTITION_SUFFIX: Final = "-repartition"
+REGISTRATION_SUFFIX: Final = "-subscription-registration"
+RESPONSE_SUFFIX: Final = "-subscription-response"
+SUBSCRIPTION_TOPIC_SUFFIX: Final = "-topic"
+"""Follows the name of either topic of a foreign-key join, given or generated."""
+SUBSCRIPTION_STORE_SUFFIX: Final = "-subscription-store"
+"""Follows the name of a foreign-key join, if it has one, in the name of its store."""
+FOREIGN_KEY_JOIN_PREFIX: Final = "KTABLE-FK-JOIN-"
+REGISTRATION_PREFIX: Final = f"{FOREIGN_KEY_JOIN_PREFIX}SUBSCRIPTION-REGISTRATION-"
+RESPONSE_PREFIX: Final = f"{FOREIGN_KEY_JOIN_PREFIX}SUBSCRIPTION-RESPONSE-"
+
+_CHANGELOG_SUFFIX: Final = "-changelog"
+_INTERNAL_SUFFIXES: Final = (
+    _CHANGELOG_SUFFIX,
+    REPARTITION_SUFFIX,
+    REGISTRATION_SUFFIX + SUBSCRIPTION_TOPIC_SUFFIX,
+    RESPONSE_SUFFIX + SUBSCRIPTION_TOPIC_SUFFIX,
+)
+_GENERATED_SUBSCRIPTION_TOPIC: Final = re.compile(
+    rf".+-(?:{REGISTRATION_PREFIX}|{RESPONSE_PREFIX})\d+{SUBSCRIPTION_TOPIC_SUFFIX}"
+)
 
 _MAX_LENGTH = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
@@ -80,12 +103,21 @@ def changelog_of(store: str) -> str:
     >>> changelog_of("counts")
     'counts-changelog'
     """
-    return f"{store}-changelog"
+    return store + _CHANGELOG_SUFFIX
 
 
 def internal_topic_name(application_id: str, topic: str) -> str:
     """The name of an internal topic in the cluster: with its application in front of it."""
     return f"{application_id}-{topic}"
+
+
+def looks_internal(topic: str) -> bool:
+    """Whether a topic of the cluster is named as those that applications make for themselves.
+
+    >>> looks_internal("shop-counts-changelog"), looks_internal("orders")
+    (True, False)
+    """
+    return topic.endswith(_INTERNAL_SUFFIXES) or _GENERATED_SUBSCRIPTION_TOPIC.fullmatch(topic) is not None
 
 
 def changelog_name(application_id: str, store: str) -> str:

@@ -142,7 +142,7 @@ class FixedKeyProcessorContext(ProcessingContext, Generic[KOut, VOut]):
 
 
 KEPT_IN_INIT: Final = {"context": "it is there after init: an init of your own begins with super().init(context)"}
-"""What processors say to who looks for a context that they have not, or not yet."""
+"""The cure in the error of a processor that is asked for its context before it has one."""
 
 
 class Processor(TellsWhere, ABC, Generic[KIn, VIn, KOut, VOut]):

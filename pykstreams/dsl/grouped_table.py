@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from pykstreams.core.names import REPARTITION_SUFFIX
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import Aggregator, Initializer, Reducer
 from pykstreams.core.user_code.tells_where import TellsWhere
@@ -22,7 +23,6 @@ from pykstreams.serdes.change import ChangeSerde
 from pykstreams.serdes.defaults import SerdeOrDefault, over_default
 from pykstreams.serdes.primitives import LongSerde
 from pykstreams.topology.graph import OperatorNode, PlainRepartitionNode, RepartitionSettings
-from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
 
 if TYPE_CHECKING:
     from pykstreams.dsl.ktable import KTable

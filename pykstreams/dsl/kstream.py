@@ -26,6 +26,7 @@ from pykstreams.dsl.annotations.inference import (
 from pykstreams.dsl.branching import BranchedKStream
 from pykstreams.dsl.global_table import GlobalKTable
 from pykstreams.dsl.grouped import KGroupedStream
+from pykstreams.dsl.joins.join_kind import JoinKind
 from pykstreams.dsl.joins.stream_joins import JoinOptions, join_with_global_table, join_with_stream, join_with_table
 from pykstreams.dsl.joins.stream_table_join import OnExpiredHistory
 from pykstreams.dsl.key_types import keys_of, stand_in, values_of
@@ -587,7 +588,7 @@ class KStream(TellsWhere, Generic[K, V]):
             on_expired_history,
             repartitioned,
         )
-        return self._joined(other, options, left_outer=False, right_outer=False)
+        return self._joined(other, options, JoinKind.INNER)
 
     @overload
     def left_join(
@@ -705,7 +706,7 @@ class KStream(TellsWhere, Generic[K, V]):
             on_expired_history,
             repartitioned,
         )
-        return self._joined(other, options, left_outer=True, right_outer=False)
+        return self._joined(other, options, JoinKind.LEFT)
 
     @overload
     def outer_join(
@@ -741,7 +742,7 @@ class KStream(TellsWhere, Generic[K, V]):
         if not isinstance(other, KStream):
             raise TypeError(f"the other side of an outer join is {other!r}; expected a KStream")
         options: JoinOptions[K, V, VO, K, VR] = JoinOptions(joiner, with_key, windows, stream_joined, None, None, None)
-        return self._joined(other, options, left_outer=True, right_outer=True)
+        return self._joined(other, options, JoinKind.OUTER)
 
     def process(
         self, supplier: ProcessorSupplier[K, V, KR, VR], *state_store_names: str, name: str | None = None
@@ -763,18 +764,16 @@ class KStream(TellsWhere, Generic[K, V]):
         values = fixed_key_processor_serde(supplier)
         return KStream(Place(place.graph, node, node.name, place.key_serde, values, place.sources, place.rekeyed))
 
-    def _joined(
-        self, other: object, options: JoinOptions[K, V, VO, KG, VR], *, left_outer: bool, right_outer: bool
-    ) -> KStream[K, VR]:
+    def _joined(self, other: object, options: JoinOptions[K, V, VO, KG, VR], kind: JoinKind) -> KStream[K, VR]:
         mine, graph = self._place, self._place.graph
         if isinstance(other, KStream):
-            return KStream(join_with_stream(mine, other._place, options, left=left_outer, right=right_outer))
+            return KStream(join_with_stream(mine, other._place, options, kind))
         if isinstance(other, KTable):
             graph.check_own(other._table.place.node)
-            return KStream(join_with_table(mine, other._table, options, left=left_outer))
+            return KStream(join_with_table(mine, other._table, options, keeps_left=kind.keeps_left))
         if isinstance(other, GlobalKTable):
             graph.check_own(other._place.node)
-            return KStream(join_with_global_table(mine, other._place, other._view, options, left=left_outer))
+            return KStream(join_with_global_table(mine, other._place, other._view, options, keeps_left=kind.keeps_left))
         raise TypeError(f"the other side of a join is {other!r}; expected a KStream, a KTable or a GlobalKTable")
 
     def _with_selected_keys(

@@ -13,8 +13,9 @@ from pykstreams.core.value_transformer import ValueTransformerWithKey, ValueTran
 from pykstreams.dsl.aggregations.suppression import Suppressed, suppress
 from pykstreams.dsl.annotations.inference import pair_serdes, passed_on, transformer_serde, value_serde
 from pykstreams.dsl.grouped_table import KGroupedTable
+from pykstreams.dsl.joins.join_kind import JoinKind
 from pykstreams.dsl.joins.one_to_many_join import ResultKeys, join_one_to_many
-from pykstreams.dsl.joins.table_join_options import TableJoinOptions, add_table_join
+from pykstreams.dsl.joins.table_joins import TableJoinOptions, add_table_join
 from pykstreams.dsl.options import Grouped, Materialized, TableJoined, expected
 from pykstreams.dsl.other_steps import TO_A_STREAM
 from pykstreams.dsl.place import Place, record_serdes_of
@@ -357,7 +358,7 @@ class KTable(TellsWhere, Generic[K, V]):
             selector,
             complete_history,
         )
-        return self._joined(other, joiner, options, left_is_optional=False, right_is_optional=False)
+        return self._joined(other, joiner, options, JoinKind.INNER)
 
     @overload
     def left_join(
@@ -455,7 +456,7 @@ class KTable(TellsWhere, Generic[K, V]):
             selector,
             complete_history,
         )
-        return self._joined(other, joiner, options, left_is_optional=False, right_is_optional=True)
+        return self._joined(other, joiner, options, JoinKind.LEFT)
 
     @overload
     def right_join(
@@ -502,7 +503,7 @@ class KTable(TellsWhere, Generic[K, V]):
         options: TableJoinOptions[K, V, KO, KR, VR] = TableJoinOptions(
             materialized, name, foreign_key_extractor, extractor_with_key
         )
-        return self._joined(other, joiner, options, left_is_optional=True, right_is_optional=False)
+        return self._joined(other, joiner, options, JoinKind.RIGHT)
 
     @overload
     def outer_join(
@@ -585,7 +586,7 @@ class KTable(TellsWhere, Generic[K, V]):
             selector=selector,
             complete_history=complete_history,
         )
-        return self._joined(other, joiner, options, left_is_optional=True, right_is_optional=True)
+        return self._joined(other, joiner, options, JoinKind.OUTER)
 
     @overload
     def one_to_many_join(
@@ -677,21 +678,10 @@ class KTable(TellsWhere, Generic[K, V]):
         other: KTable[KO, VO],
         joiner: ValueJoiner[V1, V2, VR | None],
         options: TableJoinOptions[K, V, KO, KR, VR],
-        *,
-        left_is_optional: bool,
-        right_is_optional: bool,
+        kind: JoinKind,
     ) -> KTable[KR, VR]:
         self._check_table(other)
-        return KTable(
-            add_table_join(
-                self._table,
-                other._table,
-                joiner,
-                options,
-                left_is_optional=left_is_optional,
-                right_is_optional=right_is_optional,
-            )
-        )
+        return KTable(add_table_join(self._table, other._table, joiner, options, kind))
 
     def _check_table(self, other: object) -> None:
         if not isinstance(other, KTable):

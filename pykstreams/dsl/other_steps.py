@@ -10,7 +10,7 @@ TO_A_RESULT: Final = dict.fromkeys(
     ("filter", "join", "left_join", "map_values", "to", "to_stream", "to_table"),
     "aggregate it first, by count(), reduce(...) or aggregate(...), which gives a table",
 )
-"""What the steps of a group say to methods of what comes of it."""
+"""The cure in the error of a group that is asked for a method of the table which an aggregation makes of it."""
 
 TO_A_COGROUPED_RESULT: Final = dict.fromkeys(
     (*TO_A_RESULT, "count", "reduce"), "aggregate it first, by aggregate(initializer), which gives a table"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from pykstreams.core.names import REPARTITION_SUFFIX
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.dsl.place import Place
 from pykstreams.processors import Filter, FilterNothing
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import Graph, RepartitionNode, RepartitionSettings
-from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
 from pykstreams.topology.placement.key_placement import KeyPlacement
 from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 

@@ -29,7 +29,7 @@ _OF_OTHER_JOINS: Final[Mapping[str, str]] = {
     "foreign_key_extractor": "a table is joined by it; a stream by key_selector=, of its key and value",
     "key_selector": "a stream is joined by it; a table by foreign_key_extractor=, of its value",
 }
-"""What joins are told that are given an option of others."""
+"""The cure in the error of a join that is given an option of other joins."""
 
 
 def calls(**functions: str) -> Callable[[F], F]:
@@ -74,7 +74,7 @@ def _compare_types(step: str, arguments: tuple[str, ...], function: object, give
 
 
 def _by_name(signature: inspect.Signature, given: tuple[object, ...]) -> str:
-    """Tells how to give an option that was given by its place."""
+    """The cure for an option that was given by its place."""
     parameters = signature.parameters.values()
     if len(given) <= sum(one.kind is not one.KEYWORD_ONLY for one in parameters):
         return ""
@@ -84,7 +84,7 @@ def _by_name(signature: inspect.Signature, given: tuple[object, ...]) -> str:
 
 
 def _in_an_option(method: Callable[..., object], signature: inspect.Signature, given: Mapping[str, object]) -> str:
-    """Tells where to give what is no option of the step, but of another one, or of one of its option objects."""
+    """The cure for an option that belongs to another step, or into one of the option objects of this one."""
     unknown = next((name for name in given if name not in signature.parameters), "")
     if unknown in _OF_OTHER_JOINS:
         return f"; {_OF_OTHER_JOINS[unknown]}"

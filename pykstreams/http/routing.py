@@ -107,7 +107,7 @@ class Routing:
         self.readers = Pool("readers", options.readers, options.waiting)
         """Reads stores."""
         self.tellers = Pool("tellers", options.readers, options.waiting)
-        """Tells of the application itself; apart from the readers, which a worker that hangs keeps waiting."""
+        """Answers questions about the application; apart from the readers, which a worker that hangs keeps waiting."""
         self.callers = Pool("callers", callers, options.waiting)
         """Calls other instances; apart from the readers, so that two instances never wait for each other."""
 

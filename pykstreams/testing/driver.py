@@ -33,7 +33,8 @@ from pykstreams.runtime.clients.sent_records import sent_data, sent_headers
 from pykstreams.runtime.global_stores.global_state import GlobalState
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.serdes.base import AnySerde, bind_deserializer, bind_serializer
 from pykstreams.serdes.by_type import SerdeOrType, given_serde
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -406,14 +407,16 @@ class TopologyTestDriver:
             task_id,
             part,
             partitions,
-            config=self._config,
-            clock=self._clock,
-            collector=self._collector,
-            cache=self._cache,
-            directory=Path(self._folder.name) / str(task_id),
-            metrics=self._metrics,
-            wake=self._woken.set,
-            global_stores=None if self._global is None else self._global.views,
+            TaskParts(
+                config=self._config,
+                clock=self._clock,
+                collector=self._collector,
+                cache=self._cache,
+                metrics=self._metrics,
+                global_stores={} if self._global is None else self._global.views,
+                wake=self._woken.set,
+            ),
+            InitialState(Path(self._folder.name) / str(task_id)),
         )
         self._tasks.append(task)
         self._readers.update(dict.fromkeys(partitions, task))

@@ -196,7 +196,7 @@ class TopologyDescription:
         return [topic for topic in plan.internal_topics if topic.name not in waiting]
 
     def owns(self, topic: str) -> bool:
-        """Tells whether a topic (named without the application id) is the application's own."""
+        """Whether a topic (named without the application id) is the application's own."""
         return topic in self._definition.internal_topics
 
     def to_mermaid(self) -> str:

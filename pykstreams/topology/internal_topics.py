@@ -9,8 +9,6 @@ from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.plan import InternalTopic
 
-REPARTITION_SUFFIX = "-repartition"
-
 _LAST_LONG = 2**63 - 1
 _DAY_MS = 24 * 60 * 60 * 1000
 _CREATE_TIME = {"message.timestamp.type": "CreateTime"}

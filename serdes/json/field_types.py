@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Generic, Protocol, TypeVar, cast
 
+from pykstreams.core.user_code.type_parameters import with_parameters
+
 T = TypeVar("T")
 
 
@@ -39,18 +41,6 @@ def field_types(type_: object) -> Mapping[str, object]:
     hints = evaluated(class_, lambda: typing.get_type_hints(class_, include_extras=True))
     given = _given(type_, {})
     return {name: with_parameters(hint, given.get(name, {})) for name, hint in hints.items()}
-
-
-def with_parameters(type_: object, given: Mapping[object, object]) -> object:
-    """Returns a type with other types in the place of its type variables."""
-    if isinstance(type_, TypeVar):
-        return given.get(type_, type_)
-    open_ = () if isinstance(type_, type) and not typing.get_args(type_) else getattr(type_, "__parameters__", ())
-    return cast("_Generic", type_)[tuple(given.get(one, one) for one in open_)] if open_ else type_
-
-
-class _Generic(Protocol):
-    def __getitem__(self, parameters: tuple[object, ...], /) -> object: ...
 
 
 def _given(type_: object, outer: Mapping[object, object]) -> dict[str, Mapping[object, object]]:

@@ -21,7 +21,8 @@ from itertools import combinations, product
 from typing import Any, TypeAlias, cast
 from uuid import UUID
 
-from pykstreams.serdes.json.field_types import dataclass_of, evaluated, field_types, typed_dict_of, with_parameters
+from pykstreams.core.user_code.type_parameters import with_parameters
+from pykstreams.serdes.json.field_types import dataclass_of, evaluated, field_types, typed_dict_of
 from pykstreams.serdes.json.models import is_pydantic, is_struct
 
 Kinds: TypeAlias = frozenset[object]

@@ -18,7 +18,7 @@ from tests.packaging.conftest import Released
 from tests.packaging.source_tree import ROOT
 
 PAGES = ["README.md", "docs", "examples", "mkdocs.yml"]
-TESTS = ["tests", "pyproject.toml", "setup.cfg", "Makefile"]
+TESTS = ["tests", "pyproject.toml", "setup.cfg", "Makefile", "scripts/kafka", "docker-compose.yml"]
 RUN = ["tests/docs/test_code.py", "tests/docs/test_types.py", "tests/integration/test_commands_of_pages.py"]
 
 

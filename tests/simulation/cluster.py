@@ -24,7 +24,8 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.clients.admin import TopicSpec
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.runtime.topics.topic_admin import TopicAdmin
 from pykstreams.serdes import StringSerde
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -203,12 +204,14 @@ class Runner:
             self._id,
             self._part,
             list(self._read),
-            config=cluster.config,
-            clock=cluster.clock,
-            collector=collector,
-            cache=RecordCache(cluster.config.statestore_cache_max_bytes),
-            directory=Path("unused"),
-            metrics=cluster.metrics,
+            TaskParts(
+                config=cluster.config,
+                clock=cluster.clock,
+                collector=collector,
+                cache=RecordCache(cluster.config.statestore_cache_max_bytes),
+                metrics=cluster.metrics,
+            ),
+            InitialState(Path("unused")),
             **more,
         )
 

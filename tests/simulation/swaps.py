@@ -40,7 +40,8 @@ from pykstreams.runtime.swap.swap_output import SwapOutput
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.gate import Gates
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.worker.commits.commit import AtLeastOnce, CommitSteps, ExactlyOnce
 from pykstreams.runtime.worker.start_offsets import StartOffsets
@@ -446,16 +447,16 @@ class SimulatedWorker:
                 task_id,
                 parts[task_id.subtopology],
                 sorted(inputs),
-                config=config,
-                clock=clock,
-                collector=collector,
-                cache=RecordCache(config.statestore_cache_max_bytes),
-                directory=self.directory.task_dir(task_id),
-                metrics=StreamsMetrics(),
+                TaskParts(
+                    config=config,
+                    clock=clock,
+                    collector=collector,
+                    cache=RecordCache(config.statestore_cache_max_bytes),
+                    metrics=StreamsMetrics(),
+                ),
+                base.of_task(task_id, committed, self.directory),
                 lag=reader.lag,
                 end_offsets=brokers.end_offsets if interrupted else None,
-                make_ready=lambda: base.make_ready(task_id, committed, self.directory),
-                is_ready=lambda: base.is_ready(task_id, committed, self.directory),
                 gate=gates.of(task_id),
             )
 
@@ -594,12 +595,14 @@ class SimulatedWorker:
             task_id,
             plan,
             inputs,
-            config=self._config.replace({"max.task.idle.ms": 0}),
-            clock=self.clock,
-            collector=self._collector(Nowhere()),
-            cache=RecordCache(self._config.statestore_cache_max_bytes),
-            directory=folder,
-            metrics=StreamsMetrics(),
+            TaskParts(
+                config=self._config.replace({"max.task.idle.ms": 0}),
+                clock=self.clock,
+                collector=self._collector(Nowhere()),
+                cache=RecordCache(self._config.statestore_cache_max_bytes),
+                metrics=StreamsMetrics(),
+                wake=wake,
+            ),
+            InitialState(folder),
             lag=lag,
-            wake=wake,
         )

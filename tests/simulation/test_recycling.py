@@ -27,7 +27,7 @@ from pykstreams.runtime.swap.bootstrap import TaskBase
 from pykstreams.runtime.swap.only_stores import Nowhere
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.gate import Gates
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.clock import MockClock
@@ -72,14 +72,14 @@ class Machine:
             task_id,
             run.plan.subtopologies[0],
             sorted(inputs),
-            config=run.config,
-            clock=run.clock,
-            collector=RecordCollector(Nowhere(), config=run.config, partition_count=run.brokers.counts.__getitem__),
-            cache=RecordCache(0),
-            directory=self.directory.task_dir(task_id),
-            metrics=StreamsMetrics(),
-            make_ready=lambda: base.make_ready(task_id, committed, self.directory),
-            is_ready=lambda: base.is_ready(task_id, committed, self.directory),
+            TaskParts(
+                config=run.config,
+                clock=run.clock,
+                collector=RecordCollector(Nowhere(), config=run.config, partition_count=run.brokers.counts.__getitem__),
+                cache=RecordCache(0),
+                metrics=StreamsMetrics(),
+            ),
+            base.of_task(task_id, committed, self.directory),
             gate=self.gates.of(task_id),
         )
 

@@ -25,7 +25,7 @@ from pykstreams.runtime.standby.standby_tasks import StandbyTasks
 from pykstreams.runtime.swap.bootstrap import TaskBase
 from pykstreams.runtime.swap.only_stores import Nowhere
 from pykstreams.runtime.tasks.collector import RecordCollector
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.clock import MockClock
@@ -132,13 +132,14 @@ class StandbyRun:
                 task_id,
                 self.plan.subtopologies[0],
                 sorted(inputs),
-                config=self.config,
-                clock=self.clock,
-                collector=collector,
-                cache=RecordCache(0),
-                directory=directory.task_dir(task_id),
-                metrics=StreamsMetrics(),
-                make_ready=lambda: self.base.make_ready(task_id, committed, directory),
+                TaskParts(
+                    config=self.config,
+                    clock=self.clock,
+                    collector=collector,
+                    cache=RecordCache(0),
+                    metrics=StreamsMetrics(),
+                ),
+                self.base.of_task(task_id, committed, directory),
             )
 
         def restorer(offsets: OffsetReader) -> tuple[Restorer, Callable[[], None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,17 @@ ROWS = [line for line in PAGE.splitlines() if line.startswith("|") and ".py`" in
 
 
 def test_every_path_of_the_page_exists() -> None:
-    named = set(
-        re.findall(r"`?\b((?:core|serdes|state|topology|processors|dsl|runtime|bulk|http|cli)/[\w/]+\.py)", PAGE)
-    )
+    rooms = "core|serdes|state|metrics|topology|processors|dsl|runtime|bulk|http|cli|testing|spark"
+    named = set(re.findall(rf"`?\b((?:{rooms})/[\w/]+\.py)", PAGE))
 
     assert len(named) > 40
     assert not [path for path in sorted(named) if not (ROOT / "pykstreams" / path).is_file()]
+
+
+def test_every_question_has_one_answer() -> None:
+    questions = [row.split("|")[1] for row in PAGE.partition("## Where is")[2].splitlines() if row in ROWS]
+
+    assert [one for one, times in Counter(questions).items() if times > 1] == []
 
 
 def test_every_decision_is_in_their_list_under_its_title() -> None:

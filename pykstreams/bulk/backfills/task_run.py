@@ -29,7 +29,8 @@ from pykstreams.core.settings.keys import INTERNAL_KEYS
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.state.bulk.manifest import TaskFiles, content_hash, store_folder
 from pykstreams.state.bulk.offline import OfflineStore
 from pykstreams.state.bulk.sst import SstFiles
@@ -105,16 +106,18 @@ class _TaskRun:
             step.task(partition),
             step.part,
             [place for place in self._places if place is not None],
-            config=config.replace({"tracing.enable": False}),
-            clock=clock,
-            collector=self._collector,
-            cache=cache,
-            directory=folder / str(step.task(partition)),
-            metrics=metrics,
-            wake=self._woken.set,
-            global_stores=self._closing.enter_context(
-                opened_global_stores(step, config, folder / "global", clock, metrics)
+            TaskParts(
+                config=config.replace({"tracing.enable": False}),
+                clock=clock,
+                collector=self._collector,
+                cache=cache,
+                metrics=metrics,
+                global_stores=self._closing.enter_context(
+                    opened_global_stores(step, config, folder / "global", clock, metrics)
+                ),
+                wake=self._woken.set,
             ),
+            InitialState(folder / str(step.task(partition))),
         )
         self._committed: dict[str, tuple[int, str]] = {} if self._before is None else dict(self._before.committed)
         self._offsets = [self._committed.get(topic, (0, ""))[0] for topic in step.inputs]

@@ -84,7 +84,7 @@ class MetricList:
                 _tell(reporter.metric_removal, metric)
 
     def add_reporter(self, reporter: MetricsReporter) -> None:
-        """Tells a reporter of all metrics that there are and will be."""
+        """Reports all metrics to a reporter from now on, those that there are at once."""
         with self._lock:
             found = tuple(self._metrics.values())
             self._reporters.append(reporter)
@@ -234,7 +234,7 @@ class StreamsMetrics:
                 self._list.sensors.pop(key, None)
 
     def add_reporter(self, reporter: MetricsReporter) -> None:
-        """Tells a reporter of all metrics that there are and will be."""
+        """Reports all metrics to a reporter from now on, those that there are at once."""
         self._list.add_reporter(reporter)
 
     def close_reporters(self) -> None:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from numbers import Number
 from typing import Final, NamedTuple, TypeAlias, cast
 
-from pykstreams.dsl.annotations.inference import parameters_of, returned_type, shown_function
+from pykstreams.core.user_code.annotations import parameters_of, returned_type
+from pykstreams.dsl.annotations.inference import shown_function
 from pykstreams.dsl.record_serdes import HasRecordSerdes, RecordSerdes
 from pykstreams.serdes.by_type import ANYTHING, TYPES, type_name
 from pykstreams.serdes.defaults import SerdeOrDefault
@@ -84,11 +85,6 @@ def exclude(one: object, other: object) -> bool:
     """Whether no value is of both types."""
     ones, others = _classes(one), _classes(other)
     return bool(ones and others) and all(_are_apart(mine, its) for mine in ones or () for its in others or ())
-
-
-def rules_out_none(type_: object) -> bool:
-    """Whether a type is known not to have ``None`` among its values."""
-    return _classes(type_) is not None and not {None, types.NoneType}.intersection(map(unwrapped, members_of(type_)))
 
 
 def _aggregates(given: Mapping[str, object]) -> bool:

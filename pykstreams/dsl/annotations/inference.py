@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import collections
 import collections.abc
-import functools
 import inspect
 import types
 import typing
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType, SimpleNamespace
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from pykstreams.core.processor import FixedKeyProcessor, Processor
 from pykstreams.core.record import KeyValue
+from pykstreams.core.user_code.annotations import NOT_ANNOTATED, Unresolved, returned_annotation, written_function
+from pykstreams.core.user_code.type_parameters import given_to
 from pykstreams.core.value_transformer import ValueTransformerWithKey
 from pykstreams.serdes.base import describe
 from pykstreams.serdes.by_type import ANYTHING, TYPES, type_name
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, default_for
-from pykstreams.serdes.json.field_types import import_cure, with_parameters
+from pykstreams.serdes.json.field_types import import_cure
 from pykstreams.serdes.json.union_members import members_of, unwrapped
 
 _MANY = (
@@ -43,8 +43,6 @@ _MANY = (
     frozenset,
 )
 _SILENT = (*ANYTHING, typing.Never, typing.NoReturn)
-_UNSAID: Final = object()
-"""The type of what a function returns that has no annotation."""
 _A_PAIR: Final = "tuple[K, V]"
 _VALUES: Final = "list[V] or Iterator[V]"
 _PAIRS: Final = "list[tuple[K, V]] or Iterator[tuple[K, V]]"
@@ -65,12 +63,12 @@ def merged(one: SerdeOrDefault, other: SerdeOrDefault) -> SerdeOrDefault:
 
 def value_serde(function: Callable[..., object]) -> SerdeOrDefault:
     """The serde of the values that a function returns."""
-    return _serde(_returned(function), function, is_key=False)
+    return _serde(returned_annotation(function), function, is_key=False)
 
 
 def awaited_serde(function: Callable[..., object]) -> SerdeOrDefault:
     """The serde of the values that are awaited of a function, a coroutine function or not."""
-    returned = _returned(function)
+    returned = returned_annotation(function)
     inner = unwrapped(returned)
     if typing.get_origin(inner) in (collections.abc.Awaitable, collections.abc.Coroutine):
         return _serde(typing.get_args(inner)[-1], function, is_key=False)
@@ -79,98 +77,52 @@ def awaited_serde(function: Callable[..., object]) -> SerdeOrDefault:
 
 def key_serde(function: Callable[..., object]) -> SerdeOrDefault:
     """The serde of the keys that a function returns."""
-    return _serde(_returned(function), function, is_key=True)
+    return _serde(returned_annotation(function), function, is_key=True)
 
 
 def values_serde(function: Callable[..., Iterable[object]]) -> SerdeOrDefault:
     """The serde of the values in what a function returns."""
-    return _serde(_element(_returned(function), _VALUES), function, is_key=False)
+    return _serde(_element(returned_annotation(function), _VALUES), function, is_key=False)
 
 
 def result_types(function: Callable[..., object]) -> tuple[object, ...]:
     """The types that a function returns, of a union each, without ``None``; none where nothing says it."""
-    return _types_in(_returned(function))
+    return _types_in(returned_annotation(function))
 
 
 def element_types(function: Callable[..., Iterable[object]]) -> tuple[object, ...]:
     """The types of what is in what a function returns."""
-    return _types_in(_element(_returned(function), _VALUES))
+    return _types_in(_element(returned_annotation(function), _VALUES))
 
 
 def _types_in(type_: object) -> tuple[object, ...]:
-    members = () if isinstance(type_, _Unresolved) else members_of(_or_object(type_))
+    if isinstance(type_, Unresolved):
+        return ()
+    said_nothing = type_ is NOT_ANNOTATED or isinstance(type_, _Misshapen)
+    members = members_of(object if said_nothing else type_)
     return tuple(one for one in map(unwrapped, members) if one not in (None, types.NoneType))
 
 
 def pair_serdes(function: Callable[..., object]) -> tuple[SerdeOrDefault, SerdeOrDefault]:
     """The serdes of the key and the value that a function returns as a pair."""
-    returned = _returned(function)
+    returned = returned_annotation(function)
     return _pair(returned, function, _Misshapen(returned, _A_PAIR))
 
 
 def pairs_serdes(function: Callable[..., Iterable[object]]) -> tuple[SerdeOrDefault, SerdeOrDefault]:
     """The serdes of the keys and values in what a function returns."""
-    returned = _returned(function)
+    returned = returned_annotation(function)
     return _pair(_element(returned, _PAIRS), function, _Misshapen(returned, _PAIRS))
-
-
-def returned_type(function: Callable[..., object]) -> object:
-    """The type that a function returns, ``object`` where nothing says it; a class returns itself."""
-    return _or_object(_returned(function))
-
-
-class Parameter(NamedTuple):
-    """A parameter of a function, with the type that it is annotated with; ``object`` where nothing says it."""
-
-    name: str
-    type_: object
-
-
-def parameters_of(function: Callable[..., object]) -> tuple[Parameter, ...]:
-    """The parameters of a function that take what it is called with by place, but for ``*args``; see
-    ``plain_function`` for what has none.
-    """
-    given: tuple[object, ...] = ()
-    by_name: set[str] = set()
-    while isinstance(function, functools.partial):
-        given, by_name = (*given, *function.args), by_name | function.keywords.keys()
-        function = function.func
-    plain = plain_function(function)
-    if plain is None:
-        return ()
-    bound = len(given) + (plain is not function)
-    code = plain.__code__
-    names = code.co_varnames[: code.co_argcount][bound:]
-    return tuple(Parameter(name, _parameter_type(plain, name)) for name in names if name not in by_name)
-
-
-def plain_function(function: Callable[..., object]) -> FunctionType | None:
-    """The function whose code runs, and whose annotations are its own; ``None`` of a class, and of what is decorated.
-
-    A class may convert what it is given, and the annotations that a decorated function shows are those of another one.
-    """
-    while isinstance(function, functools.partial):
-        function = function.func
-    if isinstance(function, type):
-        return None
-    plain = _plain(function)
-    if not inspect.isfunction(plain) or hasattr(plain, "__wrapped__") or hasattr(plain, "__no_type_check__"):
-        return None
-    return plain
-
-
-def _parameter_type(function: FunctionType, name: str) -> object:
-    return _or_object(_annotation(function, name))
 
 
 def aggregate_serde(initializer: Callable[[], object], *aggregators: Callable[..., object]) -> SerdeOrDefault:
     """The serde of an aggregate: of what the aggregators return, else of what it begins with."""
     for function in (*aggregators, initializer):
-        found = _returned(function)
-        if isinstance(found, _Unresolved) or not _says_nothing(found):
+        found = returned_annotation(function)
+        if isinstance(found, Unresolved) or not _says_nothing(found):
             return _serde(found, function, is_key=False)
     first = next(iter((*aggregators, initializer)))
-    return _silent(_returned(first), first)
+    return _silent(returned_annotation(first), first)
 
 
 def processor_serdes(supplier: Callable[[], object]) -> tuple[SerdeOrDefault, SerdeOrDefault]:
@@ -199,8 +151,8 @@ def _last(supplier: Callable[[], object], base: type, example: str) -> SerdeOrDe
 
 def _without_types(supplier: Callable[[], object], example: str) -> SerdeOrDefault:
     """The default serde, with the reason why nothing is known of what comes from a processor."""
-    made = _returned(supplier)
-    if made is _UNSAID or isinstance(made, _Unresolved):
+    made = returned_annotation(supplier)
+    if made is NOT_ANNOTATED or isinstance(made, Unresolved):
         return _serde(made, supplier, is_key=False)
     told = f"{type_name(made)} does not say the types of what it forwards"
     return default_for(f"{told}; derive it from {example}, with your types, or give a serde")
@@ -208,35 +160,15 @@ def _without_types(supplier: Callable[[], object], example: str) -> SerdeOrDefau
 
 def _arguments(supplier: Callable[[], object], base: type) -> tuple[object, ...]:
     """The type arguments that what a supplier makes gives to a generic base, empty where they are not known."""
-    return _given_to(base, _returned(supplier))
+    return given_to(base, returned_annotation(supplier))
 
 
-def _given_to(base: type, type_: object) -> tuple[object, ...]:
-    """The type arguments that a class gives to a generic one that it derives from, through all that are between."""
-    class_ = typing.get_origin(type_) or type_
-    if not isinstance(class_, type) or not issubclass(class_, base):
-        return ()
-    arguments = typing.get_args(type_)
-    if class_ is base:
-        return arguments
-    mine = dict(zip(getattr(class_, "__parameters__", ()), arguments, strict=False))
-    for parent in class_.__dict__.get("__orig_bases__", class_.__bases__):
-        if given := _given_to(base, parent):
-            return tuple(with_parameters(one, mine) for one in given)
-    return ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Unresolved:
-    """An annotation that cannot be evaluated, as one that names something that cannot be found."""
-
-    annotation: object
-    error: Exception
-
-    def __str__(self) -> str:
-        if isinstance(self.error, NameError):
-            return f"{self.error}; {import_cure(self.error)}, or give a serde"
-        return f"{type(self.error).__name__}: {self.error}; correct the annotation, or give a serde"
+def _fault_of(annotation: Unresolved) -> str:
+    """The reason why an annotation cannot be evaluated, with the cure."""
+    error = annotation.error
+    if isinstance(error, NameError):
+        return f"{error}; {import_cure(error)}, or give a serde"
+    return f"{type(error).__name__}: {error}; correct the annotation, or give a serde"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,99 +179,9 @@ class _Misshapen:
     needed: str
 
 
-def _or_object(type_: object) -> object:
-    return object if type_ is _UNSAID or isinstance(type_, _Unresolved | _Misshapen) else type_
-
-
-def _returned(function: Callable[..., object]) -> object:
-    """The type that a function returns, ``_UNSAID`` where nothing says so; a class returns itself."""
-    owner: object = None
-    written = function
-    while (inner := _inside(written)) is not written:
-        if inspect.ismethod(written):
-            owner = written.__self__
-        elif not inspect.isfunction(written) and inner is _plain(written):
-            owner = written  # an object that can be called
-        written = inner
-    if isinstance(written, type) or typing.get_origin(written) is not None:
-        return written
-    found = _annotation(written)
-    return found if owner is None or isinstance(found, _Unresolved) else _of_owner(found, written, owner)
-
-
-def _of_owner(type_: object, method: Callable[..., object], owner: object) -> object:
-    """The type that a method of an object, or of a class, returns: that class for ``Self``, and in the place of the
-    variables of a generic class the types that are given to it.
-    """
-    class_ = owner if isinstance(owner, type) else type(owner)
-    if type_ is typing.Self:
-        return class_
-    name = getattr(method, "__name__", "")
-    defined_in = next((one for one in class_.__mro__ if name in vars(one)), class_)
-    variables = getattr(defined_in, "__parameters__", ())
-    given = _given_to(defined_in, getattr(owner, "__orig_class__", class_))
-    return with_parameters(type_, dict(zip(variables, given, strict=False)))
-
-
-def _written(function: Callable[..., object]) -> Callable[..., object]:
-    """The function, or the class, that is written down, of whatever can be called."""
-    while (inner := _inside(function)) is not function:
-        function = inner
-    return function
-
-
-def _inside(function: Callable[..., object]) -> Callable[..., object]:
-    """The function inside of one that a decorator or ``partial`` has made, of a method, or of an object.
-
-    Of any other the function itself, also of one that is written in C.
-    """
-    if isinstance(function, functools.partial):
-        return function.func
-    if isinstance(function, type) or typing.get_origin(function) is not None:
-        return function
-    if (inner := cast("Callable[..., object]", inspect.unwrap(function))) is not function:
-        return inner  # of ``functools.wraps``, ``cache`` and the like
-    plain = _plain(function)
-    return plain if inspect.isfunction(plain) or hasattr(plain, "__wrapped__") else function
-
-
-def _plain(function: Callable[..., object]) -> Callable[..., object]:
-    """The function in which a method, or an object that can be called, is written down."""
-    if inspect.isfunction(function):
-        return function
-    if inspect.ismethod(function):
-        return function.__func__
-    return type(function).__call__
-
-
-def _annotation(function: Callable[..., object], name: str = "return") -> object:
-    if not inspect.isfunction(function):
-        return _UNSAID  # one that is written in C
-    annotation: object = "..."
-    try:
-        annotation = function.__annotations__.get(name, _UNSAID)  # from Python 3.14 on they are evaluated here
-        if annotation is _UNSAID:
-            return _UNSAID
-        around = SimpleNamespace(__annotations__={name: annotation})
-        return typing.get_type_hints(around, function.__globals__, _enclosing(function), include_extras=True)[name]
-    except Exception as error:  # an annotation is an expression of the user, and nobody has evaluated it before
-        return _Unresolved(annotation, error)
-
-
-def _enclosing(function: FunctionType) -> dict[str, object]:
-    """The names of the functions around a function, as far as it uses them, and have values."""
-    found = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # not assigned yet
-            continue
-    return found
-
-
 def _element(many: object, needed: str) -> object:
     """The type of what is in an annotated collection or generator."""
-    if many is _UNSAID or isinstance(many, _Unresolved) or _may_be_anything(many):
+    if many is NOT_ANNOTATED or isinstance(many, Unresolved) or _may_be_anything(many):
         return many
     inner = unwrapped(many)
     origin, arguments = typing.get_origin(inner), typing.get_args(inner)
@@ -351,7 +193,7 @@ def _element(many: object, needed: str) -> object:
 def _pair(
     pair: object, function: Callable[..., object], misshapen: _Misshapen
 ) -> tuple[SerdeOrDefault, SerdeOrDefault]:
-    if pair is _UNSAID or isinstance(pair, _Unresolved | _Misshapen) or _may_be_anything(pair):
+    if pair is NOT_ANNOTATED or isinstance(pair, Unresolved | _Misshapen) or _may_be_anything(pair):
         return _serde(pair, function, is_key=True), _serde(pair, function, is_key=False)
     inner = unwrapped(pair)
     arguments = typing.get_args(inner) if typing.get_origin(inner) in (tuple, KeyValue) else ()
@@ -363,8 +205,8 @@ def _pair(
 def _silent(type_: object, function: Callable[..., object]) -> OverDefault:
     """The default serde, with the reason why the annotation of a function says no other."""
     shown = shown_function(function)
-    if type_ is _UNSAID:
-        if inspect.isfunction(written := _written(function)) and typing.get_overloads(written):
+    if type_ is NOT_ANNOTATED:
+        if inspect.isfunction(written := written_function(function)) and typing.get_overloads(written):
             return default_for(f"only its overloads say what {shown} returns; annotate the function itself, too")
         return default_for(f"no annotation says what {shown} returns")
     cure = "correct the annotation, or give a serde"
@@ -384,7 +226,7 @@ def _shown_type(type_: object) -> str:
 
 def shown_function(function: Callable[..., object]) -> str:
     """The name of a function, and the line where it is written."""
-    written = _written(function)
+    written = written_function(function)
     if not inspect.isfunction(written):  # one that is written in C, or a class
         return describe(written)
     code = written.__code__
@@ -392,7 +234,7 @@ def shown_function(function: Callable[..., object]) -> str:
 
 
 def _says_nothing(type_: object) -> bool:
-    return type_ is _UNSAID or _may_be_anything(type_) or bool(getattr(type_, "__parameters__", ()))
+    return type_ is NOT_ANNOTATED or _may_be_anything(type_) or bool(getattr(type_, "__parameters__", ()))
 
 
 def _may_be_anything(type_: object) -> bool:
@@ -401,8 +243,8 @@ def _may_be_anything(type_: object) -> bool:
 
 def _serde(type_: object, function: Callable[..., object], *, is_key: bool) -> SerdeOrDefault:
     shown = shown_function(function)
-    if isinstance(type_, _Unresolved):
-        return default_for(f"{shown} is annotated with {type_.annotation!r}, and {type_}")
+    if isinstance(type_, Unresolved):
+        return default_for(f"{shown} is annotated with {type_.annotation!r}, and {_fault_of(type_)}")
     if isinstance(type_, _Misshapen) or _says_nothing(type_):
         return _silent(type_, function)
     if isinstance(type_, list):
@@ -413,4 +255,4 @@ def _serde(type_: object, function: Callable[..., object], *, is_key: bool) -> S
     try:
         return TYPES.serde(cast("type[object]", type_), is_key=is_key)
     except TypeError as error:
-        return default_for(f"{shown} is {'given' if type_ is _written(function) else 'annotated'}, but {error}")
+        return default_for(f"{shown} is {'given' if type_ is written_function(function) else 'annotated'}, but {error}")

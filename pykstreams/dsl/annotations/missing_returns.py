@@ -12,9 +12,9 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Final
 
-from pykstreams.dsl.annotations.argument_types import rules_out_none
-from pykstreams.dsl.annotations.inference import plain_function, returned_type, shown_function
-from pykstreams.serdes.by_type import type_name
+from pykstreams.core.user_code.annotations import plain_function, returned_type
+from pykstreams.dsl.annotations.inference import shown_function
+from pykstreams.serdes.by_type import rules_out_none, type_name
 from pykstreams.topology.contradiction import Contradiction
 from pykstreams.topology.graph import Graph
 

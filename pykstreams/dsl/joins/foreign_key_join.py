@@ -13,6 +13,15 @@ from typing import Generic, TypeVar
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import TopologyError
+from pykstreams.core.names import (
+    FOREIGN_KEY_JOIN_PREFIX,
+    REGISTRATION_PREFIX,
+    REGISTRATION_SUFFIX,
+    RESPONSE_PREFIX,
+    RESPONSE_SUFFIX,
+    SUBSCRIPTION_STORE_SUFFIX,
+    SUBSCRIPTION_TOPIC_SUFFIX,
+)
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, StreamPartitioner, V, ValueJoiner
 from pykstreams.dsl.annotations.inference import value_serde
 from pykstreams.dsl.joins.foreign_key_types import check_foreign_key
@@ -60,11 +69,9 @@ from pykstreams.topology.placement.windowed_partitioner import windowed_partitio
 
 KO = TypeVar("KO")
 
-_JOIN = "KTABLE-FK-JOIN-"
-_REGISTRATION = f"{_JOIN}SUBSCRIPTION-REGISTRATION-"
-_RESPONSE = f"{_JOIN}SUBSCRIPTION-RESPONSE-"
-_PROCESSOR = f"{_JOIN}SUBSCRIPTION-PROCESSOR-"
-_OUTPUT = f"{_JOIN}OUTPUT-"
+_PROCESSOR = f"{FOREIGN_KEY_JOIN_PREFIX}SUBSCRIPTION-PROCESSOR-"
+_STORE = f"{FOREIGN_KEY_JOIN_PREFIX}SUBSCRIPTION-STATE-STORE-"
+_OUTPUT = f"{FOREIGN_KEY_JOIN_PREFIX}OUTPUT-"
 _SINK, _SOURCE = "KTABLE-SINK-", "KTABLE-SOURCE-"
 
 
@@ -155,7 +162,7 @@ def join_on_foreign_key(
     joiner: ValueJoiner[V1, V2, VR | None],
     materialized: Materialized[KR, VR] | str | None,
     *,
-    right_is_optional: bool,
+    keeps_left: bool,
 ) -> Table:
     """Adds the join and returns the joined table."""
     check_foreign_key(foreign.given, right.place, right.place.key_serde)
@@ -164,7 +171,7 @@ def join_on_foreign_key(
         check_referred_placement(right.place)
     right.logic.send_old_values(force=True)
     left.logic.send_old_values(force=True)
-    join = _Join.of(left, right, foreign, joiner, right_is_optional)
+    join = _Join.of(left, right, foreign, joiner, keeps_left)
     asked = join.add_subscriptions()
     answers = join.add_answers(asked)
     answered = join.add_answer_topic(answers)
@@ -179,7 +186,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
     right: Table
     foreign: ForeignKey[K, V, KO]
     joiner: ValueJoiner[V1, V2, VR | None]
-    right_is_optional: bool
+    keeps_left: bool
     serdes: ForeignKeySerdes
     by_foreign_key: OnePartition[KO] | None
 
@@ -190,15 +197,15 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
         right: Table,
         foreign: ForeignKey[K, V, KO],
         joiner: ValueJoiner[V1, V2, VR | None],
-        right_is_optional: bool,
+        keeps_left: bool,
     ) -> _Join[K, V, KO, V1, V2, VR]:
         """Names the topic of subscriptions, and with it the serdes."""
         joined, left_place = foreign.joined, left.place
         namer = left_place.graph.namer
-        topic = namer.suffixed(joined.name, "-subscription-registration", _REGISTRATION) + "-topic"
+        topic = namer.suffixed(joined.name, REGISTRATION_SUFFIX, REGISTRATION_PREFIX) + SUBSCRIPTION_TOPIC_SUFFIX
         serdes = ForeignKeySerdes(topic, right.place.key_serde, left_place.key_serde, left_place.value_serde)
         by_foreign_key = None if joined.other_partitioner is None else OnePartition(joined.other_partitioner)
-        return cls(left, right, foreign, joiner, right_is_optional, serdes, by_foreign_key)
+        return cls(left, right, foreign, joiner, keeps_left, serdes, by_foreign_key)
 
     @property
     def graph(self) -> Graph:
@@ -212,17 +219,17 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
     def add_subscriptions(self) -> PlainRepartitionNode:
         """Adds what sends the subscriptions of left rows, and their topic."""
         graph, left, right, serdes = self.graph, self.left.place, self.right.place, self.serdes
-        extractor, right_is_optional = self.foreign.extractor, self.right_is_optional
+        extractor, keeps_left = self.foreign.extractor, self.keeps_left
         send = OperatorNode(
-            self.name("-subscription-registration-processor", _REGISTRATION),
-            lambda: SubscriptionSend(extractor, serdes, right_is_optional, is_versioned(left.node)),
+            self.name(f"{REGISTRATION_SUFFIX}-processor", REGISTRATION_PREFIX),
+            lambda: SubscriptionSend(extractor, serdes, keeps_left, is_versioned(left.node)),
         )
         graph.add(send, left.node)
         asked = PlainRepartitionNode(
             RepartitionSettings(
                 serdes.topic,
-                self.name("-subscription-registration-sink", _SINK),
-                self.name("-subscription-registration-source", _SOURCE),
+                self.name(f"{REGISTRATION_SUFFIX}-sink", _SINK),
+                self.name(f"{REGISTRATION_SUFFIX}-source", _SOURCE),
                 right.key_serde,
                 _subscriptions(left.key_serde),
                 self.by_foreign_key or windowed_partitioner(getattr(right.key_serde, "serializer", None)),
@@ -236,7 +243,7 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
     def add_answers(self, asked: PlainRepartitionNode) -> tuple[OperatorNode, OperatorNode]:
         """Adds what keeps subscriptions, and what answers them: when they come, and when right rows change."""
         graph, right, serdes = self.graph, self.right.place, self.serdes
-        store = SubscriptionStoreFactory(self.name("-subscription-store", f"{_JOIN}SUBSCRIPTION-STATE-STORE-"), serdes)
+        store = SubscriptionStoreFactory(self.name(SUBSCRIPTION_STORE_SUFFIX, _STORE), serdes)
         receive = OperatorNode(
             self.name("-subscription-receive", _PROCESSOR),
             lambda: SubscriptionReceive(store.name, serdes),
@@ -264,9 +271,9 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
         left, partitioner = self.left.place, self.foreign.joined.partitioner
         answered = PlainRepartitionNode(
             RepartitionSettings(
-                self.name("-subscription-response", _RESPONSE) + "-topic",
-                self.name("-subscription-response-sink", _SINK),
-                self.name("-subscription-response-source", _SOURCE),
+                self.name(RESPONSE_SUFFIX, RESPONSE_PREFIX) + SUBSCRIPTION_TOPIC_SUFFIX,
+                self.name(f"{RESPONSE_SUFFIX}-sink", _SINK),
+                self.name(f"{RESPONSE_SUFFIX}-source", _SOURCE),
                 left.key_serde,
                 _answers(self.right.place.value_serde),
                 AnswerPartitioner() if partitioner is None else OnePartition(partitioner),
@@ -282,15 +289,15 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
     def add_result(self, answered: PlainRepartitionNode, materialized: Materialized[KR, VR] | str | None) -> Table:
         """Adds what makes results of answers, and the table of them."""
         graph, left, serdes = self.graph, self.left.place, self.serdes
-        joiner, right_is_optional = over_missing_rows(self.joiner), self.right_is_optional
+        joiner, keeps_left = over_missing_rows(self.joiner), self.keeps_left
         left_view = self.left.logic.materialize_view()
-        resolve_name = self.name("-subscription-response-resolver", f"{_RESPONSE}RESOLVER-PROCESSOR-")
+        resolve_name = self.name(f"{RESPONSE_SUFFIX}-resolver", f"{RESPONSE_PREFIX}RESOLVER-PROCESSOR-")
         result_name = self.name("-result", _OUTPUT)
         kept = table_store(graph, options_of(materialized), _OUTPUT, left.key_serde, value_serde(self.joiner))
         logic = SourceTable(kept)
         resolve = OperatorNode(
             resolve_name,
-            lambda: ForeignKeyResolver(left_view, serdes, joiner, right_is_optional),
+            lambda: ForeignKeyResolver(left_view, serdes, joiner, keeps_left),
             connect=left_view.stores,
         )
         graph.add(resolve, answered)

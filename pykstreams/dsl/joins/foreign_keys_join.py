@@ -34,7 +34,7 @@ def join_by_foreign_keys(
     materialized: Materialized[KR, VR] | str | None,
     name: str | None,
     *,
-    right_is_optional: bool,
+    keeps_left: bool,
 ) -> Table:
     """Adds the join and returns the joined table."""
     check_foreign_keys(extractor, right.place, right.place.key_serde)
@@ -48,7 +48,7 @@ def join_by_foreign_keys(
         kept_serde=serde,
         result_serde=serde,
         value_serde=value_serde(joiner),
-        keeps_unmatched=right_is_optional,
+        keeps_unmatched=keeps_left,
     )
     return add_repartitioned_join(left, right, join, materialized, name)
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from operator import itemgetter, methodcaller
 from typing import Generic, TypeVar
 
+from pykstreams.core.names import REPARTITION_SUFFIX
 from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoiner
 from pykstreams.dsl.annotations.inference import key_serde as returned_key_serde
 from pykstreams.dsl.annotations.inference import value_serde as returned_value_serde
+from pykstreams.dsl.joins.join_kind import JoinKind
 from pykstreams.dsl.joins.optional_sides import over_missing_keys, over_missing_rows
 from pykstreams.dsl.joins.outer_foreign_key_join import optional
 from pykstreams.dsl.joins.repartitioned_join import (
@@ -38,7 +40,6 @@ from pykstreams.processors.foreign_keys.selected_keys import (
 )
 from pykstreams.serdes.defaults import SerdeOrDefault, over_default
 from pykstreams.topology.graph import Graph, OperatorNode, PlainRepartitionNode, RepartitionSettings
-from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
 from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 
 _PREFIX = "KTABLE-NONKEY-"
@@ -102,9 +103,7 @@ def join_on_mapped_key(
     functions: MapperAndSelector[K, V, KO, KR],
     materialized: Materialized[KR, VR] | str | None,
     name: str | None,
-    *,
-    left_is_optional: bool,
-    right_is_optional: bool,
+    kind: JoinKind,
 ) -> Table:
     """Adds the join and returns the joined table."""
     graph, key_serde, mapped_serde = this.place.graph, this.place.key_serde, other.place.key_serde
@@ -118,7 +117,7 @@ def join_on_mapped_key(
     both_keys = combined_serde(optional(mapped_serde), optional(key_serde))
     join = RepartitionedJoin(
         _PREFIX,
-        RepartitionMapped(functions.mapper, mapped_serde, f"{name or _PREFIX}mapped-key", keeps_null=right_is_optional),
+        RepartitionMapped(functions.mapper, mapped_serde, f"{name or _PREFIX}mapped-key", keeps_null=kind.keeps_left),
         join_both,
         RepartitionedKeys(over_default(both_keys, methodcaller("partial_key_serializer"))),
         kept_serde=both_keys,
@@ -127,8 +126,8 @@ def join_on_mapped_key(
             mapped_serde, lambda mapped: over_default(key_serde, lambda own: MappedKeySerde(mapped, own))
         ),
         keep=KeepMapped,
-        keeps_unmatched=right_is_optional,
-        keeps_unreferred=left_is_optional,
+        keeps_unmatched=kind.keeps_left,
+        keeps_unreferred=kind.keeps_right,
     )
     joined = add_repartitioned_join(this, other, join, None, name)
     joined.logic.send_old_values(force=True)

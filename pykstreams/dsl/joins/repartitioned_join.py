@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic
 
-from pykstreams.core.names import NodeNamer
+from pykstreams.core.names import REPARTITION_SUFFIX, NodeNamer
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KR, V1, V2, VR, AnyPartitioner, ValueJoiner
 from pykstreams.dsl.joins.table_placement import check_referred_placement
@@ -33,7 +33,6 @@ from pykstreams.serdes.base import AnySerde
 from pykstreams.serdes.combined_key import CombinedKeySerde
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault, over_default
 from pykstreams.topology.graph import GraphNode, RepartitionSettings, write_topic_between
-from pykstreams.topology.internal_topics import REPARTITION_SUFFIX
 from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 from pykstreams.topology.topology import Topology
 

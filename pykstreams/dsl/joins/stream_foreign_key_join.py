@@ -29,7 +29,7 @@ def join_stream_by_foreign_key(
     joined: Joined[KR, V, VO] | None,
     repartitioned: Repartitioned[K, VR] | None,
     *,
-    left: bool,
+    keeps_left: bool,
     with_key: bool,
     on_expired_history: OnExpiredHistory = "null",
 ) -> Place:
@@ -43,7 +43,7 @@ def join_stream_by_foreign_key(
     check_foreign_key(key_selector, table.place, foreign_serde)
     selecting = graph.namer.node("KSTREAM-KEY-SELECT-")
     own_keys = OwnKeys(stream.key_serde, there.name or selecting)
-    referring = _added(stream, selecting, SelectForeignKey(key_selector, own_keys, left))
+    referring = _added(stream, selecting, SelectForeignKey(key_selector, own_keys, keeps_left))
     referring = dataclasses.replace(
         referring,
         key_serde=foreign_serde,
@@ -54,7 +54,7 @@ def join_stream_by_foreign_key(
         table,
         joiner,
         there.replace(key_serde=None, value_serde=None),
-        left=left,
+        keeps_left=keeps_left,
         with_key=False,
         on_expired_history=on_expired_history,
         around=lambda join: JoinCarried(join, own_keys, with_key),

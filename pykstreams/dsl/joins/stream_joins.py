@@ -8,6 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 from pykstreams.core.types import KeyValueMapper
 from pykstreams.core.windows import JoinWindows
 from pykstreams.dsl.joins.foreign_key_types import note_global_key
+from pykstreams.dsl.joins.join_kind import JoinKind
 from pykstreams.dsl.joins.stream_foreign_key_join import join_stream_by_foreign_key
 from pykstreams.dsl.joins.stream_stream_join import join_streams
 from pykstreams.dsl.joins.stream_table_join import (
@@ -53,10 +54,8 @@ class JoinOptions(NamedTuple, Generic[K, V, VO, KG, VR]):
                 )
 
 
-def join_with_stream(
-    stream: Place, other: Place, options: JoinOptions[K, V, VO, KG, VR], *, left: bool, right: bool
-) -> Place:
-    """Joins two streams; ``left`` and ``right`` say of which of them records without partner have results."""
+def join_with_stream(stream: Place, other: Place, options: JoinOptions[K, V, VO, KG, VR], kind: JoinKind) -> Place:
+    """Joins two streams."""
     options.refuse("a stream", joined=options.joined, key_selector=options.key_selector, name=options.name)
     options.refuse("a stream", repartitioned=options.repartitioned)
     options.refuse_history("a stream")
@@ -68,13 +67,12 @@ def join_with_stream(
         options.joiner,
         options.windows,
         options.stream_joined,
-        left_outer=left,
-        right_outer=right,
+        kind,
         with_key=options.with_key,
     )
 
 
-def join_with_table(stream: Place, table: Table, options: JoinOptions[K, V, VO, KG, VR], *, left: bool) -> Place:
+def join_with_table(stream: Place, table: Table, options: JoinOptions[K, V, VO, KG, VR], *, keeps_left: bool) -> Place:
     """Joins a stream with a table: by its keys, or by the foreign keys that ``key_selector`` gives."""
     options.refuse("a table", windows=options.windows, stream_joined=options.stream_joined, name=options.name)
     if options.key_selector is not None:
@@ -85,7 +83,7 @@ def join_with_table(stream: Place, table: Table, options: JoinOptions[K, V, VO, 
             options.joiner,
             options.joined,
             options.repartitioned,
-            left=left,
+            keeps_left=keeps_left,
             with_key=options.with_key,
             on_expired_history=options.on_expired_history,
         )
@@ -95,14 +93,14 @@ def join_with_table(stream: Place, table: Table, options: JoinOptions[K, V, VO, 
         table,
         options.joiner,
         options.joined,
-        left=left,
+        keeps_left=keeps_left,
         with_key=options.with_key,
         on_expired_history=options.on_expired_history,
     )
 
 
 def join_with_global_table(
-    stream: Place, table: Place, view: AnyTableView, options: JoinOptions[K, V, VO, KG, VR], *, left: bool
+    stream: Place, table: Place, view: AnyTableView, options: JoinOptions[K, V, VO, KG, VR], *, keeps_left: bool
 ) -> Place:
     """Joins a stream with a global table, which is asked for the keys that ``key_selector`` gives."""
     options.refuse(
@@ -116,5 +114,11 @@ def join_with_global_table(
         )
     note_global_key(options.key_selector, table)
     return join_stream_with_global_table(
-        stream, view, options.key_selector, options.joiner, options.name, left=left, with_key=options.with_key
+        stream,
+        view,
+        options.key_selector,
+        options.joiner,
+        options.name,
+        keeps_left=keeps_left,
+        with_key=options.with_key,
     )

@@ -17,6 +17,7 @@ from pykstreams.core.names import NodeNamer, valid_name
 from pykstreams.core.types import K, V, duration_ms, total_ms
 from pykstreams.core.windows import EmitStrategy, JoinWindows
 from pykstreams.dsl.annotations.inference import passed_on, value_serde
+from pykstreams.dsl.joins.join_kind import JoinKind
 from pykstreams.dsl.key_types import keys_of, note_unlike_keys, refuse_unlike_keys
 from pykstreams.dsl.options import StreamJoined, expected
 from pykstreams.dsl.place import Place, common_placement
@@ -136,14 +137,14 @@ class _Names:
     merge: str
 
     @classmethod
-    def of(cls, namer: NodeNamer, name: str | None, *, left_outer: bool, right_outer: bool) -> _Names:
+    def of(cls, namer: NodeNamer, name: str | None, kind: JoinKind) -> _Names:
         return cls(
-            "-outer-this-join" if right_outer else "-this-join",
-            "-outer-other-join" if left_outer else "-other-join",
+            "-outer-this-join" if kind.keeps_right else "-this-join",
+            "-outer-other-join" if kind.keeps_left else "-other-join",
             namer.suffixed(name, "-this-windowed", _WINDOWED),
             namer.suffixed(name, "-other-windowed", _WINDOWED),
-            namer.node(_OUTER_THIS if right_outer else _THIS),
-            namer.node(_OUTER_OTHER if left_outer else _OTHER),
+            namer.node(_OUTER_THIS if kind.keeps_right else _THIS),
+            namer.node(_OUTER_OTHER if kind.keeps_left else _OTHER),
             namer.suffixed(name, "-merge", "KSTREAM-MERGE-"),
         )
 
@@ -154,22 +155,20 @@ def join_streams(
     joiner: Callable[..., object],
     windows: JoinWindows,
     joined: StreamJoined[K, V, VO] | None,
+    kind: JoinKind,
     *,
-    left_outer: bool,
-    right_outer: bool,
     with_key: bool,
 ) -> Place:
     """Adds the join, each side behind a repartition topic where its keys may have changed, or lie elsewhere than those
     of the other side; gives its results' place.
 
-    The topics of both sides must have equal partition counts. Records of an outer side have a result also where they
-    find no partner.
+    The topics of both sides must have equal partition counts.
     """
     inside = repr(windows) if isinstance(windows, timedelta | int) else "timedelta(minutes=5)"
     expected("windows", windows, JoinWindows, f"JoinWindows({inside})")
     given = expected("stream_joined", joined, StreamJoined) or StreamJoined()
     options = _with_types(given, this, other)
-    if options.idle is not None and not left_outer:
+    if options.idle is not None and not kind.keeps_left:
         raise ValueError("idle is for left and outer joins: an inner join holds no result back; leave it away")
     _check_keys(this, other, given.key_serde, options.key_serde)
     graph, name = this.graph, options.name
@@ -179,9 +178,9 @@ def join_streams(
     sources = this.sources | other.sources
     graph.copartitioned.append(set(sources))
 
-    names = _Names.of(graph.namer, name, left_outer=left_outer, right_outer=right_outer)
+    names = _Names.of(graph.namer, name, kind)
     this_store, other_store = _window_stores(names, options, windows)
-    waiting = _waiting_store(options, names.this_generated, right_outer) if left_outer else None
+    waiting = _waiting_store(options, names.this_generated, kind) if kind.keeps_left else None
     _add_windowed(this, names.this_windowed, this_store)
     _add_windowed(other, names.other_windowed, other_store)
     if options.store_name is None:
@@ -195,7 +194,7 @@ def join_streams(
             None if waiting is None else waiting.name,
             joiner,
             left=left,
-            outer=left_outer if left else right_outer,
+            outer=kind.keeps_left if left else kind.keeps_right,
             before_ms=windows.before_ms,
             after_ms=windows.after_ms,
             grace_ms=windows.grace_period_ms,
@@ -218,7 +217,7 @@ def join_streams(
         ),
         merge=Step(names.merge, PassThrough()),
         self_join=Step(names.merge, self_join, (this_store,)),
-        joins_null_keys=left_outer,
+        joins_null_keys=kind.keeps_left,
     )
     graph.add(node, this.node, other.node)
     return Place(graph, node, names.merge, options.key_serde, value_serde(joiner), sources)
@@ -270,11 +269,11 @@ def _window_store(
     return _WindowStore(name, windows, options, value_serde, supplier)
 
 
-def _waiting_store(options: StreamJoined[K, V, VO], generated: str, outer: bool) -> _WaitingStore[K, V, VO]:
+def _waiting_store(options: StreamJoined[K, V, VO], generated: str, kind: JoinKind) -> _WaitingStore[K, V, VO]:
     base = options.store_name if options.this_store_supplier is None else options.this_store_supplier.name
     if base is None:
         return _WaitingStore(f"{_OUTER_SHARED}{generated[-10:]}-store", options)
-    return _WaitingStore(f"{base}{'-outer' if outer else '-left'}-shared-join-store", options)
+    return _WaitingStore(f"{base}{'-outer' if kind.keeps_right else '-left'}-shared-join-store", options)
 
 
 def _suppliers(

@@ -34,7 +34,7 @@ def join_stream_with_table(
     joiner: Callable[..., object],
     joined: Joined[K, V, VO] | None,
     *,
-    left: bool,
+    keeps_left: bool,
     with_key: bool,
     on_expired_history: OnExpiredHistory = "null",
     around: Callable[[AnyStreamTableJoin], OperatorSupplier] = lambda join: join,
@@ -52,7 +52,7 @@ def join_stream_with_table(
     graph = stream.graph
     sources = stream.sources | table.place.sources
     graph.copartitioned.append(set(sources))
-    name = graph.namer.named(options.name, "KSTREAM-LEFTJOIN-" if left else "KSTREAM-JOIN-")
+    name = graph.namer.named(options.name, "KSTREAM-LEFTJOIN-" if keeps_left else "KSTREAM-JOIN-")
     drops_expired = _drops_expired(on_expired_history, name, table)
     buffer = None
     if options.grace_period is not None:
@@ -70,13 +70,13 @@ def join_stream_with_table(
     join: AnyStreamTableJoin = StreamTableJoin(
         view,
         joiner,
-        left,
+        keeps_left,
         with_key,
         buffer=None if buffer is None else buffer.name,
         drops_expired=drops_expired,
     )
     brought = () if buffer is None else (GivenStore(buffer),)
-    node = _added(stream, name, around(join), view.stores, brought, left=left)
+    node = _added(stream, name, around(join), view.stores, brought, keeps_left=keeps_left)
     return Place(graph, node, name, options.key_serde or stream.key_serde, value_serde(joiner), sources)
 
 
@@ -125,7 +125,7 @@ def join_stream_with_global_table(
     joiner: Callable[..., object],
     name: str | None,
     *,
-    left: bool,
+    keeps_left: bool,
     with_key: bool,
 ) -> Place:
     """Adds the join, which needs no repartitioning, and returns the place of its results.
@@ -133,7 +133,8 @@ def join_stream_with_global_table(
     Without a name both kinds are called LEFTJOIN (``KStreamImpl.doGlobalTableJoin``, 4.3.1).
     """
     name = stream.graph.namer.named(name, "KSTREAM-LEFTJOIN-")
-    node = _added(stream, name, StreamTableJoin(view, joiner, left, with_key, key_selector), (), left=left)
+    operator = StreamTableJoin(view, joiner, keeps_left, with_key, key_selector)
+    node = _added(stream, name, operator, (), keeps_left=keeps_left)
     return Place(stream.graph, node, name, stream.key_serde, value_serde(joiner), stream.sources, stream.rekeyed)
 
 
@@ -144,8 +145,8 @@ def _added(
     read: tuple[str, ...],
     brought: tuple[StoreFactory, ...] = (),
     *,
-    left: bool,
+    keeps_left: bool,
 ) -> OperatorNode:
-    node = OperatorNode(name, lambda: operator, stores=lambda: brought, connect=read, joins_null_keys=left)
+    node = OperatorNode(name, lambda: operator, stores=lambda: brought, connect=read, joins_null_keys=keeps_left)
     stream.graph.add(node, stream.node)
     return node

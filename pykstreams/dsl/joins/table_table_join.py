@@ -9,6 +9,7 @@ from pykstreams.core.errors import TopologyError
 from pykstreams.core.processor import OperatorSupplier
 from pykstreams.core.types import KR, V1, V2, VR, ValueJoiner
 from pykstreams.dsl.annotations.inference import value_serde
+from pykstreams.dsl.joins.join_kind import JoinKind
 from pykstreams.dsl.joins.optional_sides import over_missing_rows
 from pykstreams.dsl.joins.table_placement import check_placed_alike
 from pykstreams.dsl.key_types import keys_of, note_unlike_keys, refuse_unlike_keys
@@ -77,15 +78,13 @@ class KeyJoinedTable(JoinedTable, Generic[V1, V2, VR]):
         store: TableStore | None,
         joiner: ValueJoiner[V1 | None, V2 | None, VR | None],
         nodes: tuple[GraphNode, GraphNode],
-        *,
-        left_is_optional: bool,
-        right_is_optional: bool,
+        kind: JoinKind,
     ) -> None:
         super().__init__(store)
         self._parents = left, right
         self._nodes = nodes
         self._joiner = joiner
-        self._optional = left_is_optional, right_is_optional
+        self._kind = kind
         self._left_view, self._right_view = left.materialize_view(), right.materialize_view()
 
     def send_old_values(self, *, force: bool) -> bool:
@@ -95,23 +94,21 @@ class KeyJoinedTable(JoinedTable, Generic[V1, V2, VR]):
         return True
 
     def left_operator(self) -> OperatorSupplier:
-        left_is_optional, right_is_optional = self._optional
         return TableTableJoin(
             self._right_view,
             self._joiner,
-            left_is_optional,
-            right_is_optional,
+            self._kind.keeps_right,
+            self._kind.keeps_left,
             self.sends_old_values,
             is_versioned(self._nodes[0]),
         )
 
     def right_operator(self) -> OperatorSupplier:
-        left_is_optional, right_is_optional = self._optional
         return TableTableJoin(
             self._left_view,
             _mirrored(self._joiner),
-            right_is_optional,
-            left_is_optional,
+            self._kind.keeps_left,
+            self._kind.keeps_right,
             self.sends_old_values,
             is_versioned(self._nodes[1]),
         )
@@ -125,7 +122,8 @@ class KeyJoinedTable(JoinedTable, Generic[V1, V2, VR]):
         return self._left_view.stores
 
     def _view_without_store(self) -> AnyTableView:
-        return JoinedView(self._left_view, self._right_view, self._joiner, *self._optional)
+        kind = self._kind
+        return JoinedView(self._left_view, self._right_view, self._joiner, kind.keeps_right, kind.keeps_left)
 
 
 class CompletelyJoinedTable(TableLogic, Generic[V1, V2, VR]):
@@ -140,13 +138,11 @@ class CompletelyJoinedTable(TableLogic, Generic[V1, V2, VR]):
         right: TableLogic,
         store: TableStore,
         joiner: ValueJoiner[V1 | None, V2 | None, VR | None],
-        *,
-        left_is_optional: bool,
-        right_is_optional: bool,
+        kind: JoinKind,
     ) -> None:
         self._store = store
         self._joiner = joiner
-        self._optional = left_is_optional, right_is_optional
+        self._kind = kind
         self._left_view, self._right_view = left.materialize_view(), right.materialize_view()
 
     def send_old_values(self, *, force: bool) -> bool:
@@ -157,17 +153,23 @@ class CompletelyJoinedTable(TableLogic, Generic[V1, V2, VR]):
         return CompleteJoinMerger(self._store.name, self.sends_old_values)
 
     def left_operator(self) -> OperatorSupplier:
-        return CompleteJoin(self._left_view, self._right_view, self._store.name, self._joiner, *self._optional)
+        return CompleteJoin(
+            self._left_view,
+            self._right_view,
+            self._store.name,
+            self._joiner,
+            self._kind.keeps_right,
+            self._kind.keeps_left,
+        )
 
     def right_operator(self) -> OperatorSupplier:
-        left_is_optional, right_is_optional = self._optional
         return CompleteJoin(
             self._right_view,
             self._left_view,
             self._store.name,
             _mirrored(self._joiner),
-            right_is_optional,
-            left_is_optional,
+            self._kind.keeps_left,
+            self._kind.keeps_right,
         )
 
     @property
@@ -215,9 +217,8 @@ def join_tables(
     joiner: ValueJoiner[V1, V2, VR | None],
     materialized: Materialized[KR, VR] | str | None,
     name: str | None,
+    kind: JoinKind,
     *,
-    left_is_optional: bool,
-    right_is_optional: bool,
     complete_history: bool = False,
 ) -> Table:
     """Adds the join and returns the joined table (``KTableImpl.doJoin``, 4.3.1).
@@ -244,13 +245,12 @@ def join_tables(
             right.logic,
             _versioned_result(store, left, right),
             over_missing_rows(joiner),
-            left_is_optional=left_is_optional,
-            right_is_optional=right_is_optional,
+            kind,
         )
     else:
-        if right_is_optional:
+        if kind.keeps_left:
             left.logic.send_old_values(force=True)
-        if left_is_optional:
+        if kind.keeps_right:
             right.logic.send_old_values(force=True)
         logic = KeyJoinedTable(
             left.logic,
@@ -258,8 +258,7 @@ def join_tables(
             store,
             over_missing_rows(joiner),
             (left_place.node, right_place.node),
-            left_is_optional=left_is_optional,
-            right_is_optional=right_is_optional,
+            kind,
         )
     names = (
         graph.namer.suffixed(name, "-join-this", "KTABLE-JOINTHIS-"),

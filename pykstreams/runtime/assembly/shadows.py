@@ -15,7 +15,8 @@ from pykstreams.runtime.swap.only_stores import Nowhere
 from pykstreams.runtime.swap.shadow import Shadow, ShadowParts
 from pykstreams.runtime.swap.swap_output import SwapOutput
 from pykstreams.runtime.tasks.collector import RecordCollector
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.runtime.worker.swaps import Swaps
@@ -64,15 +65,17 @@ def _shadow_parts(place: WorkerPlace) -> ShadowParts:
             task_id,
             plan,
             inputs,
-            config=config.replace({"max.task.idle.ms": 0, "tracing.enable": False}),
-            clock=app.clock,
-            collector=uncounted(app, Nowhere(), counts.of),
-            cache=app.caches.new(),
-            directory=folder,
-            metrics=StreamsMetrics(),
+            TaskParts(
+                config=config.replace({"max.task.idle.ms": 0, "tracing.enable": False}),
+                clock=app.clock,
+                collector=uncounted(app, Nowhere(), counts.of),
+                cache=app.caches.new(),
+                metrics=StreamsMetrics(),
+                global_stores=place.global_stores,
+                wake=wake,
+            ),
+            InitialState(folder),
             lag=lag,
-            wake=wake,
-            global_stores=place.global_stores,
         )
 
     return ShadowParts(

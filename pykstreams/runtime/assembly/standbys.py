@@ -21,7 +21,7 @@ from pykstreams.runtime.standby.standby_plan import StandbyPlan
 from pykstreams.runtime.standby.standby_tasks import MakeStandby, StandbyTasks
 from pykstreams.runtime.standby.update_listener import StandbyUpdateListener, UpdateNotices
 from pykstreams.runtime.swap.only_stores import Nowhere
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.interfaces.record_cache import RecordCache
@@ -87,14 +87,14 @@ def _task_maker(
             task_id,
             parts[task_id.subtopology],
             sorted(inputs),
-            config=app.config,
-            clock=app.clock,
-            collector=uncounted(app, Nowhere(), layout.partitions.__getitem__),
-            cache=RecordCache(0),
-            directory=directory.task_path(task_id),
-            metrics=metrics,
-            make_ready=lambda: app.base.make_ready(task_id, committed, directory),
-            is_ready=lambda: app.base.is_ready(task_id, committed, directory),
+            TaskParts(
+                config=app.config,
+                clock=app.clock,
+                collector=uncounted(app, Nowhere(), layout.partitions.__getitem__),
+                cache=RecordCache(0),
+                metrics=metrics,
+            ),
+            app.base.of_task(task_id, committed, directory),
             gate=app.gates.of(task_id),
         )
 

@@ -33,10 +33,11 @@ from pykstreams.runtime.restore.restore import Listeners, Restorer, StateRestore
 from pykstreams.runtime.restore.restore_metrics import RestoreMetrics
 from pykstreams.runtime.standby.standby_tasks import StandbyTasks
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.runtime.topics.partition_counts import PartitionCounts
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
+from pykstreams.runtime.worker.client_ids import consumer_id, producer_id, restore_consumer_id
 from pykstreams.runtime.worker.commits.commit import CommitSteps, Deliveries
 from pykstreams.runtime.worker.commits.delivery_times import DeliveryTimes
 from pykstreams.runtime.worker.commits.output import WorkerOutput
@@ -75,7 +76,7 @@ def build_worker(
     updater = _updater(place, listener, standbys)
     state = MemberState(place.name, sums, standbys, running=lambda: tasks.running.copy(), opened=updater.offset_sums)
     membership = open_membership(group_parts(app), place.name, number, state, hosts)
-    reader = DataConsumer.open(app.supplier, config, f"{place.name}-consumer", place.metrics)
+    reader = DataConsumer.open(app.supplier, config, consumer_id(place.name), place.metrics)
     purge = _purge(app)
     output = _output(place, membership, purge)
     start_offsets = StartOffsets(app.plan, reset_policy(config), app.admin.offsets_at, clock)
@@ -159,7 +160,7 @@ def _output(place: WorkerPlace, membership: Membership, purge: RepartitionPurge 
         make_producer=lambda: WorkerProducer.open(
             app.supplier,
             config,
-            f"{place.name}-producer",
+            producer_id(place.name),
             transactional_id=place.transactional_id if config.exactly_once else None,
             record_s=None if times is None else times.record_s,
             metrics=place.metrics,
@@ -178,7 +179,7 @@ def _task_maker(
     wake: Callable[[], None],
 ) -> MakeTask:
     """Makes what makes the tasks of a worker."""
-    app, directory = place.app, place.directory
+    app = place.app
     parts = {part.id: part for part in app.plan.subtopologies}
 
     def make_task(task_id: TaskId, inputs: frozenset[TopicPartition], committed: Offsets, interrupted: bool) -> Task:
@@ -186,18 +187,18 @@ def _task_maker(
             task_id,
             parts[task_id.subtopology],
             sorted(inputs),
-            config=app.config,
-            clock=app.clock,
-            collector=output.collector,  # another one after a renewal
-            cache=cache,
-            directory=directory.task_path(task_id),
-            metrics=place.metrics,
+            TaskParts(
+                config=app.config,
+                clock=app.clock,
+                collector=output.collector,  # another one after a renewal
+                cache=cache,
+                metrics=place.metrics,
+                global_stores=place.global_stores,
+                wake=wake,
+            ),
+            app.base.of_task(task_id, committed, place.directory),
             lag=lag,
-            global_stores=place.global_stores,
-            wake=wake,
             end_offsets=app.admin.end_offsets if interrupted else None,
-            make_ready=lambda: app.base.make_ready(task_id, committed, directory),
-            is_ready=lambda: app.base.is_ready(task_id, committed, directory),
             gate=app.gates.of(task_id),
         )
 
@@ -242,6 +243,6 @@ def _restorer(
     place: WorkerPlace, listener: StateRestoreListener | None, metrics: RestoreMetrics, updater: UpdaterMetrics
 ) -> tuple[Restorer, Callable[[], None]]:
     app = place.app
-    consumer = changelog_consumer(app, f"{place.name}-restore-consumer")
+    consumer = changelog_consumer(app, restore_consumer_id(place.name))
     listeners = Listeners((metrics, with_progress(app.clock, listener)))
     return Restorer(consumer, app.admin, listeners, clock=app.clock, on_step=updater.restored), consumer.close

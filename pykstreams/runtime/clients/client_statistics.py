@@ -19,7 +19,7 @@ _Told = Mapping[str, Any]
 
 _HIGHEST_LAG: Final = "records-lag-max"
 _ISOLATION: Final = "read_committed"
-"""What librdkafka does where nothing is set."""
+"""The isolation level of librdkafka where none is set."""
 
 
 class ClientStatistics:

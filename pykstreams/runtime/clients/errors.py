@@ -156,7 +156,7 @@ _CURES: Final = {
     "INVALID_TRANSACTION_TIMEOUT": "set producer.transaction.timeout.ms to the brokers' transaction.max.timeout.ms or "
     "less",
 }
-"""What to do about errors that do not say it."""
+"""Cures for errors that name none."""
 
 _MEANINGS = {
     **dict.fromkeys(_PASSING, Meaning.PASSING),

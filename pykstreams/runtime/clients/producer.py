@@ -274,7 +274,7 @@ class WorkerProducer:
             close_in_time("that sends records", self.raw.close)
 
     def _purge(self) -> None:
-        """Tells the threads of the client to drop what they have, and waits for none of them.
+        """Has the threads of the client drop what they have, and waits for none of them.
 
         confluent-kafka takes ``blocking`` the wrong way round (2.16.1). With ``False`` the whole process stands still
         until each thread has done it, since the call keeps the interpreter's lock.

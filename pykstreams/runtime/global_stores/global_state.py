@@ -49,6 +49,8 @@ from pykstreams.runtime.tasks.context import NodeContext, TaskState, describe_re
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import ROW_OF_ANOTHER_TYPE, origin_of, said_of
 from pykstreams.runtime.tasks.gate import PATIENCE_S
+from pykstreams.runtime.tasks.in_flight import InFlight
+from pykstreams.runtime.tasks.input_watch import InputWatch
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
 from pykstreams.state.directory.damaged_stores import is_set_aside, set_aside
 from pykstreams.state.engines.disk_form import OtherFormError
@@ -170,6 +172,8 @@ class GlobalState:
             failures=GlobalFailures(config, collector, current, dropped),
             stream_schedules=PunctuationQueue(lambda *_: None),
             wall_clock_schedules=PunctuationQueue(lambda *_: None),
+            in_flight=InFlight(lambda: None),
+            input_watch=InputWatch(clock, lambda: False),
         )
         self._stores: dict[str, TaskStore] = {}
         self._views: dict[str, ReadOnlyStore] = {}

@@ -9,15 +9,9 @@ from typing import Final
 
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.names import looks_internal
 from pykstreams.topology.plan import TopologyPlan
 
-_OWN_ENDINGS: Final = (
-    "-changelog",
-    "-repartition",
-    "-subscription-registration-topic",
-    "-subscription-response-topic",
-)
-_FOREIGN_KEY: Final = re.compile(r".+-KTABLE-FK-JOIN-SUBSCRIPTION-(REGISTRATION|RESPONSE)-\d+-topic")
 _TASK_TOPIC: Final = re.compile(r"tasks-[a-z]-\d+")
 """Topics by which releases before decision 0026 shared out tasks; nothing reads them any more."""
 
@@ -118,7 +112,7 @@ def topics_to_delete(
     """
     prefix = f"{plan.application_id}-"
     foreign = _read_or_written(plan)
-    alike = {topic for topic in existing if topic.startswith(prefix) and topic not in foreign and _is_internal(topic)}
+    alike = {topic for topic in existing if topic.startswith(prefix) and topic not in foreign and looks_internal(topic)}
     for topic in named:
         if topic not in alike:
             raise ConfigError(
@@ -142,7 +136,3 @@ def own_topics(plan: TopologyPlan) -> set[str]:
 def _read_or_written(plan: TopologyPlan) -> set[str]:
     named = {topic for part in plan.subtopologies for topic in (*part.source_topics, *part.sink_topics)}
     return (named | {store.topic for store in plan.global_stores}) - own_topics(plan)
-
-
-def _is_internal(topic: str) -> bool:
-    return topic.endswith(_OWN_ENDINGS) or _FOREIGN_KEY.fullmatch(topic) is not None

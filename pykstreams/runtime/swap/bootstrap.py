@@ -35,6 +35,7 @@ from pykstreams.core.errors import BootstrapError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.positions import BEGINNING, END, OffsetReader, Offsets
 from pykstreams.runtime.tasks.offset_metadata import UNKNOWN_TIME, decode, encode
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.state.bulk.description import described, differences
 from pykstreams.state.bulk.folder import AnyFolder, folder_at
@@ -325,6 +326,14 @@ class TaskBase:
         self._config = config
         self._offsets = offsets
         self._bootstrap = bootstrap
+
+    def of_task(self, task_id: TaskId, committed: Offsets, directory: StateDirectory) -> InitialState:
+        """The state that a task with these committed offsets begins with."""
+        return InitialState(
+            directory.task_path(task_id),
+            lambda: self.make_ready(task_id, committed, directory),
+            lambda: self.is_ready(task_id, committed, directory),
+        )
 
     def make_ready(self, task_id: TaskId, committed: Offsets, directory: StateDirectory) -> None:
         """Brings the folder of a task, whose lock this worker holds, to what its committed offsets want.

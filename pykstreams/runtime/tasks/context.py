@@ -81,7 +81,8 @@ class TaskState:
     failures: Failures
     stream_schedules: PunctuationQueue
     wall_clock_schedules: PunctuationQueue
-    in_flight: InFlight = field(default_factory=lambda: InFlight(lambda: None))
+    in_flight: InFlight
+    input_watch: InputWatch
     global_stores: Mapping[str, Any] = field(default_factory=dict)
     """Read-only; every node may read them."""
     stores: dict[str, Any] = field(default_factory=dict)
@@ -91,7 +92,6 @@ class TaskState:
     stream_time: list[int] = field(default_factory=lambda: [UNKNOWN_TIME])
     """One slot, so that whoever reads it sees the loop over records write it."""
     commit_requested: bool = False
-    input_watch: InputWatch = field(init=False)
     callbacks: NodeCallbacks = field(default_factory=NodeCallbacks)
 
     def flush_caches(self) -> None:
@@ -110,9 +110,6 @@ class TaskState:
                 first = first or failed
         if first is not None:
             raise first
-
-    def __post_init__(self) -> None:
-        self.input_watch = InputWatch(self.clock, lambda: False)
 
     @property
     def application_id(self) -> str:

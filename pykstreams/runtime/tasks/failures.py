@@ -292,6 +292,7 @@ def origin_of(error: BaseException) -> str | None:
 
 
 def said_of(error: BaseException) -> str:
+    """Returns the error as messages show it: with the function that raised it, or the row that does not fit."""
     origin, row = origin_of(error), row_of(error)
     if row is not None:
         reader = "" if origin is None else f" (read by {origin})"

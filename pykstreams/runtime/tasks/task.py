@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pykstreams.core.clock import Clock
@@ -45,6 +45,7 @@ from pykstreams.runtime.tasks.inputs.task_input import TaskInput
 from pykstreams.runtime.tasks.observers import RecordObserver
 from pykstreams.runtime.tasks.offset_metadata import ProcessorMetadata, decode, encode
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
 from pykstreams.runtime.tasks.stores.open_stores import OpenStores
 from pykstreams.runtime.tasks.stores.restored_store import RestoredStore
 from pykstreams.runtime.tasks.stores.state_offsets import StateOffsets
@@ -60,20 +61,30 @@ WHILE_READ: Final = 200
 """Records that are processed at most before readers of the stores have their turn again."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskParts:
+    """The parts that a task has from its worker, or from a test driver."""
+
+    config: StreamsConfig
+    clock: Clock
+    collector: RecordCollector
+    cache: RecordCache
+    metrics: StreamsMetrics
+    global_stores: Mapping[str, Any] = field(default_factory=dict)
+    """The global stores by name, as tasks may see them."""
+    wake: Callable[[], None] = lambda: None
+    """Called from any thread when something that was in flight has finished, so that ``process`` is due."""
+
+
 class Task:
     """A task of a worker, or of a test driver.
 
     :param plan: the sub-topology to run.
     :param input_partitions: the partitions that it reads.
-    :param directory: the folder for its stores.
     :param lag: tells how many records of a partition are still on the brokers (for ``max.task.idle.ms``).
-    :param global_stores: the global stores by name, as tasks may see them.
     :param end_offsets: gives the ends of partitions, and is asked before anything is restored, if the last worker has
         died and so state may be ahead of what is committed; ``None`` where it is not.
-    :param make_ready: called before the stores are opened: brings the folder to the state that they are to begin with.
-    :param is_ready: tells whether the folder is so already, so that stores that are open may stay.
     :param gate: the one of all tasks of this id in this process, which may hand their stores to each other.
-    :param wake: called from any thread when something that was in flight has finished, so that ``process`` is due.
     """
 
     def __init__(
@@ -81,55 +92,48 @@ class Task:
         task_id: TaskId,
         plan: SubtopologyPlan,
         input_partitions: Collection[TopicPartition],
+        parts: TaskParts,
+        initial_state: InitialState,
         *,
-        config: StreamsConfig,
-        clock: Clock,
-        collector: RecordCollector,
-        cache: RecordCache,
-        directory: Path,
-        metrics: StreamsMetrics,
         lag: LagProvider | None = None,
-        wake: Callable[[], None] = lambda: None,
-        global_stores: Mapping[str, Any] | None = None,
         end_offsets: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]] | None = None,
-        make_ready: Callable[[], None] = lambda: None,
-        is_ready: Callable[[], bool] = lambda: True,
         gate: Gate | None = None,
     ) -> None:
+        config, clock = parts.config, parts.clock
         self.id = task_id
         self._plan = plan
         self._input = TaskInput(input_partitions, lag)
         self.input_partitions = self._input.partitions
         current = CurrentRecord(describe_record)
         self._metrics = TaskMetrics(
-            metrics, task_id, buffered=lambda: self.buffered, cache_bytes=lambda: self._stores.cache_bytes()
+            parts.metrics, task_id, buffered=lambda: self.buffered, cache_bytes=lambda: self._stores.cache_bytes()
         )
         dropped = DroppedRecords(task_id, self._metrics.dropped, clock, lambda: current.context)
-        failures = Failures(task_id, config, collector, current, dropped, plan.makers)
+        failures = Failures(task_id, config, parts.collector, current, dropped, plan.makers)
         current.keeps_messages = failures.shows_input or plan.reads_messages
         self._state = TaskState(
             task_id=task_id,
             config=config,
             clock=clock,
-            collector=collector,
-            metrics=metrics,
-            directory=directory,
+            collector=parts.collector,
+            metrics=parts.metrics,
+            directory=initial_state.folder,
             current=current,
             dropped=dropped,
             failures=failures,
             stream_schedules=PunctuationQueue(self._punctuate),
             wall_clock_schedules=PunctuationQueue(self._punctuate),
-            in_flight=InFlight(wake),
-            global_stores=global_stores or {},
+            in_flight=InFlight(parts.wake),
+            input_watch=InputWatch(clock, self._input_waits),
+            global_stores=parts.global_stores,
         )
-        self._state.input_watch = InputWatch(clock, self._input_waits)
         self._offsets = InputOffsets()
         self._replay = Replay(end_offsets)
         self._commit_needed = False
         self._punctuated = 0
         self.gate = Gate(f"task {task_id}") if gate is None else gate
         """Between whoever works on the stores and those who read them."""
-        self._stores = TaskStores(plan, self._state, cache, self.gate, make_ready=make_ready, is_ready=is_ready)
+        self._stores = TaskStores(plan, self._state, parts.cache, self.gate, initial_state)
 
     @property
     def stores(self) -> Mapping[str, Any]:

@@ -96,8 +96,8 @@ Report: TypeAlias = Restored | Corrupted | Damaged | Failed
 
 
 Leaves: TypeAlias = Shadow | DamagedStoreError | Truncated | None
-"""What is to become of the state of a task that is closed: its shadow takes its place, the damaged store is set aside,
-all of it is deleted, or it stays as it is."""
+"""The fate of the state of a task that is closed: its shadow takes its place, the damaged store is set aside, all of it
+is deleted, or it stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.worker.client_ids import consumer_id, producer_id, restore_consumer_id
 from pykstreams.runtime.worker.task_manager import Running
 
 UNKNOWN: Final = -1
@@ -71,9 +72,9 @@ def metadata_of(worker: DescribedWorker, standbys: Iterable[Task], admin_client_
         worker.name,
         worker.active_tasks(),
         frozenset(TaskMetadata(task.id, frozenset(task.input_partitions), {}, {}, None) for task in standbys),
-        f"{worker.name}-consumer",
-        f"{worker.name}-restore-consumer",
-        frozenset({f"{worker.name}-producer"}),
+        consumer_id(worker.name),
+        restore_consumer_id(worker.name),
+        frozenset({producer_id(worker.name)}),
         admin_client_id,
     )
 

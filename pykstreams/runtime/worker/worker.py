@@ -38,6 +38,7 @@ from pykstreams.runtime.swap.generation import Generation
 from pykstreams.runtime.tasks.task import Task
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.runtime.topics.topic_watch import TopicWatch
+from pykstreams.runtime.worker.client_ids import consumer_id
 from pykstreams.runtime.worker.commits.commit import Commits
 from pykstreams.runtime.worker.commits.commit_schedule import CommitSchedule
 from pykstreams.runtime.worker.commits.purge import RepartitionPurge
@@ -260,7 +261,7 @@ class Worker:
         """Works until it is stopped; what cannot be mended is raised, after everything was closed without a commit."""
         self._life.begin()
         self._metrics.describe(
-            lambda: self.thread_state, self._parts.process_id, self._last_poll_s, f"{self.name}-consumer"
+            lambda: self.thread_state, self._parts.process_id, self._last_poll_s, consumer_id(self.name)
         )
         try:
             self._parts.updater.start()

@@ -39,7 +39,7 @@ class Layout(ABC):
     """One way to pack a row."""
 
     name: ClassVar[str]
-    """What a row keeps beside the value, in words that files on disk have: they never change."""
+    """The parts of a row beside the value, in words that files on disk have: they never change."""
 
     @abstractmethod
     def pack(self, value: bytes, timestamp: int, headers: Headers) -> bytes:

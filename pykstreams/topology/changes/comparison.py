@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
+from pykstreams.core.names import SUBSCRIPTION_STORE_SUFFIX, changelog_of
 from pykstreams.core.shown_values import with_noun
 from pykstreams.topology.changes.change import RESET, Change, Verdict
 from pykstreams.topology.changes.new_stores import SUPPRESSION, is_like, keeps_nothing, missed_topics
@@ -20,12 +21,6 @@ from pykstreams.topology.changes.window_changes import window_changes
 
 _NUMBER: Final = re.compile(r"\d{10}")
 """The number in a generated name, which moves when steps are added before it."""
-
-_CHANGELOG: Final = "-changelog"
-"""How the names of changelog topics end."""
-
-_SUBSCRIPTIONS: Final = "-subscription-store"
-"""How the names of the stores of foreign-key joins end that have a name."""
 
 T = TypeVar("T", StoreShape, TopicShape)
 
@@ -118,8 +113,8 @@ def _orphaned(old: TopologyShape, store: StoreShape, like: list[str]) -> Change:
 
 def _way_to_keep(name: str) -> str:
     """How the step that a store comes from goes on to give it this name."""
-    if name.endswith(_SUBSCRIPTIONS):
-        return f"keep name={name.removesuffix(_SUBSCRIPTIONS)!r} at the foreign-key join that it comes from"
+    if name.endswith(SUBSCRIPTION_STORE_SUFFIX):
+        return f"keep name={name.removesuffix(SUBSCRIPTION_STORE_SUFFIX)!r} at the foreign-key join that it comes from"
     return (
         f"keep the name {name!r}, in the Materialized or StreamJoined of the step that it comes from, or as its name="
     )
@@ -225,7 +220,7 @@ def _moved_name(what: str, name: str, other: str) -> Change:
 
 def _under_the_name(old: StoreShape, new: StoreShape) -> StoreShape:
     """A store whose generated name has moved, as it is when it has been given the old one."""
-    is_its_own = new.changelog == f"{new.name}{_CHANGELOG}" and old.changelog is not None
+    is_its_own = new.changelog == changelog_of(new.name) and old.changelog is not None
     return replace(new, name=old.name, changelog=old.changelog if is_its_own else new.changelog)
 
 

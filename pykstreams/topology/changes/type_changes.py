@@ -21,13 +21,13 @@ class Effect(StrEnum):
 
     NONE = "none"
     WITHOUT = "without"
-    """What has no such field is not read."""
+    """Values without the field are not read."""
     LOST = "lost"
-    """What the field has is not read."""
+    """The content of the field is not read."""
     REFUSED = "refused"
-    """What has the field is not read."""
+    """Values with the field are not read."""
     OTHER = "other"
-    """What was written with the old type may not be read."""
+    """Values of the old type may not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ _READ_TOO: Final = {
     "Decimal": ("int", "float"),
     "str": ("Decimal", "datetime", "date", "time", "UUID"),
 }
-"""What else the simple types read."""
+"""The other types whose JSON a simple type reads."""
 _OF_VALUES: Final[dict[str, tuple[type, ...]]] = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}
 
 

@@ -19,7 +19,8 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
@@ -110,12 +111,14 @@ class Application:
             TaskId(0, 0),
             self._part,
             (IN,),
-            config=self._config,
-            clock=MockClock(0),
-            collector=RecordCollector(self._producer, config=self._config, partition_count=lambda topic: 1),
-            cache=RecordCache(1 << 20),
-            directory=self._folder,
-            metrics=StreamsMetrics(),
+            TaskParts(
+                config=self._config,
+                clock=MockClock(0),
+                collector=RecordCollector(self._producer, config=self._config, partition_count=lambda topic: 1),
+                cache=RecordCache(1 << 20),
+                metrics=StreamsMetrics(),
+            ),
+            InitialState(self._folder),
         )
         for place, store in self._task.open_stores().items():
             store.restore(self._changelogs[place.topic][store.committed_offset() or 0 :])

@@ -27,7 +27,8 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_JOINS
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
@@ -72,12 +73,14 @@ class Application:
             TaskId(0, 0),
             self._part,
             INPUTS,
-            config=CONFIG,
-            clock=MockClock(0),
-            collector=collector,
-            cache=RecordCache(0),
-            directory=Path("unused"),
-            metrics=StreamsMetrics(),
+            TaskParts(
+                config=CONFIG,
+                clock=MockClock(0),
+                collector=collector,
+                cache=RecordCache(0),
+                metrics=StreamsMetrics(),
+            ),
+            InitialState(Path("unused")),
         )
         for place, store in self._task.open_stores().items():
             store.restore(self._changelogs[place.topic])

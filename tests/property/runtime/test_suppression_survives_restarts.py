@@ -17,7 +17,8 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
@@ -60,12 +61,14 @@ class Application:
             TaskId(0, 0),
             self._part,
             (IN,),
-            config=CONFIG,
-            clock=MockClock(0),
-            collector=collector,
-            cache=RecordCache(0),
-            directory=Path("unused"),
-            metrics=StreamsMetrics(),
+            TaskParts(
+                config=CONFIG,
+                clock=MockClock(0),
+                collector=collector,
+                cache=RecordCache(0),
+                metrics=StreamsMetrics(),
+            ),
+            InitialState(Path("unused")),
         )
         for place, store in self._task.open_stores().items():
             store.restore([(key, *rest) for key, rest in self._changelogs[place.topic].items()])

@@ -14,7 +14,8 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
@@ -30,12 +31,14 @@ def run_in_one_commit(
         TaskId(0, 0),
         part,
         tuple(TopicPartition(topic, 0) for topic in part.source_topics),
-        config=config,
-        clock=MockClock(0),
-        collector=RecordCollector(producer, config=config, partition_count=lambda topic: 1),
-        cache=RecordCache(config.statestore_cache_max_bytes),
-        directory=Path("unused"),
-        metrics=StreamsMetrics(),
+        TaskParts(
+            config=config,
+            clock=MockClock(0),
+            collector=RecordCollector(producer, config=config, partition_count=lambda topic: 1),
+            cache=RecordCache(config.statestore_cache_max_bytes),
+            metrics=StreamsMetrics(),
+        ),
+        InitialState(Path("unused")),
     )
     for store in task.open_stores().values():
         store.end_restore()

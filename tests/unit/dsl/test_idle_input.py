@@ -34,7 +34,8 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.errors import TopologyError
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.serdes import StringSerde
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing import TopologyTestDriver
@@ -408,12 +409,14 @@ def made(
         TaskId(0, 0),
         part,
         (TopicPartition("in", 0),),
-        config=settings,
-        clock=clock,
-        collector=RecordCollector(producer, config=settings, partition_count=lambda topic: 1),
-        cache=RecordCache(settings.statestore_cache_max_bytes),
-        directory=Path("unused"),
-        metrics=StreamsMetrics(),
+        TaskParts(
+            config=settings,
+            clock=clock,
+            collector=RecordCollector(producer, config=settings, partition_count=lambda topic: 1),
+            cache=RecordCache(settings.statestore_cache_max_bytes),
+            metrics=StreamsMetrics(),
+        ),
+        InitialState(Path("unused")),
         **options,
     )
 

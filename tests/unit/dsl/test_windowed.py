@@ -34,7 +34,8 @@ from pykstreams.core.settings.keys import EMIT_INTERVAL_OF_WINDOWS
 from pykstreams.errors import ProcessingError
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.serdes import TimeWindowedSerde
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing import TopologyTestDriver
@@ -310,12 +311,14 @@ class Runs:
             TaskId(0, 0),
             self._part,
             (self._place,),
-            config=CONFIG,
-            clock=MockClock(0),
-            collector=collector,
-            cache=RecordCache(0),
-            directory=Path("unused"),
-            metrics=StreamsMetrics(),
+            TaskParts(
+                config=CONFIG,
+                clock=MockClock(0),
+                collector=collector,
+                cache=RecordCache(0),
+                metrics=StreamsMetrics(),
+            ),
+            InitialState(Path("unused")),
         )
         for store in task.open_stores().values():
             store.restore([(key, *rest) for key, rest in self._changelog.items()])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Literal, NewType, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, NewType, Protocol, TypedDict, TypeVar, runtime_checkable
 from uuid import UUID
 
 import msgspec
@@ -29,7 +29,7 @@ from pykstreams.serdes import (
     TimeWindowedSerde,
 )
 from pykstreams.serdes.base import CompiledSerde
-from pykstreams.serdes.by_type import TypeSerdes, type_name
+from pykstreams.serdes.by_type import TypeSerdes, rules_out_none, type_name
 from pykstreams.serdes.told_topic import ToldTopic
 from pykstreams.types import Avro, Float32, Int16, Int32
 
@@ -392,3 +392,43 @@ def test_serdes_of_users_are_named_as_they_are_made(types: TypeSerdes) -> None:
         def decoder(self, topic: str) -> Any: ...
 
     assert types.name_of(BoxSerde(Serdes.long())).endswith("BoxSerde(inner=LongSerde())")
+
+
+class Sized(Protocol):
+    size: int
+
+
+@runtime_checkable
+class Closing(Protocol):
+    def close(self) -> None: ...
+
+
+class Total(TypedDict):
+    cents: int
+
+
+@pytest.mark.parametrize(
+    ("type_", "ruled_out"),
+    [
+        (int, True),
+        (int | str, True),
+        (list[int], True),
+        (Sequence[int], True),
+        (Total, True),
+        (Literal["a", "b"], True),
+        (Annotated[int, "cents"], True),
+        (NewType("Cents", int), True),
+        (Closing, True),
+        (None, False),
+        (int | None, False),
+        (Annotated[int | None, "cents"], False),
+        (Literal["a", None], False),
+        (Hashable, False),
+        (Sized, False),
+        (object, False),
+        (Any, False),
+        (TypeVar("T"), False),
+    ],
+)
+def test_types_that_have_no_none_among_their_values_are_known(type_: Any, ruled_out: bool) -> None:
+    assert rules_out_none(type_) is ruled_out

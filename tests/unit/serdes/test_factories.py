@@ -91,9 +91,13 @@ def test_the_serde_of_a_type_for_keys_writes_equal_keys_alike() -> None:
     assert Serdes.for_type(Decimal).serializer.serialize("topic", Decimal("1.50")) == b"1.50"
 
 
-@pytest.mark.parametrize("inner", [Decimal, Serdes.for_type(Decimal), Serdes.for_type(Decimal, is_key=True)])
-def test_keys_in_windows_are_written_as_keys_whether_a_type_is_given_or_its_serde(inner: Any) -> None:
-    of_keys = Serdes.for_type(Decimal, is_key=True)
+@pytest.mark.parametrize(
+    "given",
+    [lambda: Decimal, lambda: Serdes.for_type(Decimal), lambda: Serdes.for_type(Decimal, is_key=True)],
+    ids=["type", "serde of values", "serde of keys"],
+)
+def test_keys_in_windows_are_written_as_keys_whether_a_type_is_given_or_its_serde(given: Callable[[], Any]) -> None:
+    inner, of_keys = given(), Serdes.for_type(Decimal, is_key=True)
 
     assert WindowedSerdes.time_windowed(inner, 5) == TimeWindowedSerde(of_keys, 5)
     assert WindowedSerdes.session_windowed(inner) == SessionWindowedSerde(of_keys)

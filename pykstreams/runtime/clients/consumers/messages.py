@@ -50,7 +50,7 @@ class RecordMessage(Protocol):
 
 
 HELD_UP: Final = "reading %s is held up: %s; the client tries again by itself"
-"""What is said of a partition, and why."""
+"""The warning for a partition, with the reason."""
 
 
 @dataclass(slots=True)

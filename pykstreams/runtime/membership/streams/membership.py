@@ -60,7 +60,7 @@ _NOT_NOW: Final = frozenset(
     }
 )
 _NEVER_IN: Final = frozenset({"UNKNOWN_MEMBER_ID", "GROUP_ID_NOT_FOUND", "INCONSISTENT_GROUP_PROTOCOL"})
-"""What a member hears when it leaves, and none of its attempts to join has come to the coordinator."""
+"""Answers to a member that leaves, none of whose attempts to join has come to the coordinator."""
 
 
 class Session(Protocol):

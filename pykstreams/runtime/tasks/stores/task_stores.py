@@ -7,12 +7,13 @@ lie on disk in another form is set aside as it is opened, so that it begins empt
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from pykstreams.core.errors import DamagedStoreError, StoreEngineError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.tasks.context import TaskState, TaskStoreContext
 from pykstreams.runtime.tasks.gate import Gate
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
 from pykstreams.runtime.tasks.stores.open_stores import OpenStores
 from pykstreams.runtime.tasks.stores.restored_store import RestoredStore
 from pykstreams.runtime.tasks.stores.state_offsets import StateOffsets
@@ -28,19 +29,14 @@ log = logging.getLogger(__name__)
 
 
 class TaskStores:
-    """The stores of a task, which lie open in ``TaskState.stores``, in the order in which they are flushed.
-
-    :param make_ready: called before they are opened: brings the folder to the state that they are to begin with.
-    :param is_ready: tells whether the folder is so already, so that stores that are open may stay.
-    """
+    """The stores of a task, which lie open in ``TaskState.stores``, in the order in which they are flushed."""
 
     __slots__ = (
         "_builders",
         "_clock",
         "_context",
         "_gate",
-        "_is_ready",
-        "_make_ready",
+        "_initial_state",
         "_open",
         "_unreadable",
         "changelogs",
@@ -53,16 +49,13 @@ class TaskStores:
         state: TaskState,
         cache: RecordCache,
         gate: Gate,
-        *,
-        make_ready: Callable[[], None],
-        is_ready: Callable[[], bool],
+        initial_state: InitialState,
     ) -> None:
         self._builders = plan.stores
         self._clock = state.clock
         self._context = TaskStoreContext(state, plan, cache)
         self._gate = gate
-        self._make_ready = make_ready
-        self._is_ready = is_ready
+        self._initial_state = initial_state
         self._open: dict[str, TaskStore] = state.stores
         self._unreadable: set[str] = set()
         self.changelogs = {
@@ -77,13 +70,13 @@ class TaskStores:
         self.offsets.clear()
         if kept is not None:
             self._open.update(kept.stores)  # to be closed here from now on, whatever goes wrong
-            if self._is_ready():
+            if self._initial_state.is_ready():
                 self.offsets = kept.offsets
             else:
                 kept.close()
                 self._open.clear()
                 kept = None
-        self._make_ready()
+        self._initial_state.make_ready()
         return kept
 
     def open(self, kept: OpenStores | None, position_of: PositionOf) -> dict[TopicPartition, RestoredStore]:

@@ -42,7 +42,7 @@ class RepartitionPurge:
         self._next_at = clock.monotonic() + self._interval_s
         self._before: dict[TopicPartition, int] = {}
         self._asked: dict[TopicPartition, int] = {}
-        """What is being deleted, for as long as it is not known whether that succeeds."""
+        """Offsets up to which records are being deleted, as long as it is not known whether that succeeds."""
         self._under_way: DeletionUnderWay | None = None
 
     def committed(self, offsets: Offsets) -> None:

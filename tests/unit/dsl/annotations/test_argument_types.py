@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NewType, Protocol, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, NewType, Protocol, TypedDict, TypeVar
 from uuid import UUID
 
 import pytest
@@ -28,9 +28,6 @@ from pykstreams import (
     Windowed,
 )
 from pykstreams.serdes import JsonSerde
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 CustomerId = NewType("CustomerId", str)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 import pytest
@@ -11,11 +11,12 @@ import pytest
 from pykstreams import JoinWindows, SessionWindows, StreamsBuilder
 
 F = TypeVar("F", bound=Callable[..., object])
+NAMES = {"Any": Any, "Annotated": Annotated, "Iterator": Iterator, "Literal": Literal, "Sequence": Sequence}
 
 
 def written(source: str) -> Any:
     """The function that a text defines; type checkers know of the mistakes that are wanted here."""
-    names: dict[str, Any] = {"Any": Any, "Annotated": Annotated, "Iterator": Iterator, "Literal": Literal}
+    names: dict[str, Any] = {**NAMES}
     exec(source, names)
     return names["f"]
 
@@ -44,6 +45,7 @@ def test_mapper_without_return_is_noted_with_its_line_and_the_cure() -> None:
         "def f(value: str) -> list[str]: [].append(value)",
         "def f(value: str) -> Annotated[int, 'note']: value",
         "def f(value: str) -> Literal['a']: 'a'",
+        "def f(value: str) -> Sequence[str]: [value]",
         "class C:\n  def f(self, value: str) -> str: value\nf = C().f",
         "class C:\n  def __call__(self, value: str) -> str: value\nf = C()",
     ],
@@ -68,6 +70,7 @@ def test_function_that_returns_nothing_is_noted(source: str) -> None:
         "def f(value: str) -> str: raise ValueError(value)",
         "def f(value: str) -> None: print(value)",
         "def f(value: str) -> str | None: print(value)",
+        "def f(value: str) -> Literal['a', None]: print(value)",
         "def f(value: str) -> Any: print(value)",
         "def f(value: str) -> object: print(value)",
         "def f(value: str): print(value)",

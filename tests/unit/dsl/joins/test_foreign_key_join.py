@@ -19,6 +19,7 @@ from pykstreams import (
     TableJoined,
 )
 from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.names import looks_internal
 from pykstreams.errors import ProcessingError, TopologyError
 from pykstreams.serdes import CombinedKey, Instruction, SubscriptionWrapper, SubscriptionWrapperSerde
 from pykstreams.testing import TopologyTestDriver
@@ -171,6 +172,15 @@ def test_a_name_is_that_of_topics_store_and_steps(options: dict[str, Any]) -> No
         "app-placed-subscription-response-topic",
         "app-placed-subscription-store-changelog",
     }
+
+
+@pytest.mark.parametrize("name", ["placed", None])
+def test_all_of_its_topics_are_named_as_internal_ones(name: str | None) -> None:
+    plan = joined(name=name).build().plan(StreamsConfig(CONFIG))
+
+    topics = [topic.name for topic in plan.internal_topics]
+    assert len(topics) == 5
+    assert [topic for topic in topics if not looks_internal(topic)] == []
 
 
 def test_subscriptions_are_kept_by_foreign_and_primary_key() -> None:

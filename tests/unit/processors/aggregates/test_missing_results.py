@@ -6,7 +6,7 @@ import functools
 import logging
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Optional, cast
+from typing import Any, Optional, TypedDict, cast
 
 import pytest
 
@@ -24,6 +24,10 @@ class Total:
     cents: int
 
 
+class Counts(TypedDict):
+    orders: int
+
+
 def add(key: str, value: int, total: int) -> int:
     if value > 0:
         return total + value
@@ -32,6 +36,15 @@ def add(key: str, value: int, total: int) -> int:
 
 def add_to_total(key: str, value: int, total: Total) -> Total:
     return cast("Total", forgotten)
+
+
+def add_to_counts(key: str, value: int, total: Counts) -> Counts:
+    return cast("Counts", forgotten)
+
+
+class Adder:
+    def __call__(self, key: str, value: int, total: int) -> int:
+        return cast("int", forgotten)
 
 
 def add_or_delete(key: str, value: int, total: int) -> int | None:
@@ -84,7 +97,13 @@ def run(aggregator: Callable[..., Any], context: FakeOperatorContext | None = No
 
 @pytest.mark.parametrize(
     ("aggregator", "name", "type_"),
-    [(add, "add", "int"), (add_to_total, "add_to_total", "Total"), (functools.partial(add), "add", "int")],
+    [
+        (add, "add", "int"),
+        (add_to_total, "add_to_total", "Total"),
+        (add_to_counts, "add_to_counts", "Counts"),
+        (functools.partial(add), "add", "int"),
+        (Adder(), "Adder.__call__", "int"),
+    ],
 )
 def test_missing_aggregate_is_warned_of_once(
     aggregator: Callable[..., Any], name: str, type_: str, caplog: pytest.LogCaptureFixture

@@ -17,7 +17,8 @@ from pykstreams.runtime.queries.store_types import QueryableStoreType
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.gate import Gates
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.serdes import Serdes
 from pykstreams.state.interfaces.position import PositionBound
@@ -75,12 +76,14 @@ class Application:
                 TaskId(part.id, number),
                 part,
                 [TopicPartition(topic, number) for topic in part.source_topics],
-                config=self.config,
-                clock=clock,
-                collector=collector,
-                cache=cache,
-                directory=directory / str(number),
-                metrics=metrics,
+                TaskParts(
+                    config=self.config,
+                    clock=clock,
+                    collector=collector,
+                    cache=cache,
+                    metrics=metrics,
+                ),
+                InitialState(directory / str(number)),
                 gate=gates.of(TaskId(part.id, number)),
             )
 

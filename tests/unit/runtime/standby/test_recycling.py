@@ -21,7 +21,8 @@ from pykstreams.runtime.standby.standby_tasks import LOOK_S, StandbyTasks
 from pykstreams.runtime.swap.only_stores import Nowhere
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.gate import Gates
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.runtime.worker.state_updater import Restored, StateUpdater
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.directory.task_checkpoint import read_checkpoint
@@ -63,6 +64,7 @@ class OneProcess:
         self.plan = builder.build().plan(self.config).subtopologies[0]
         self.clock, self.group, self.begun, self.gates = FakeClock(), FakeGroupOffsets(), Begun(), Gates()
         self.logs, self.standby_logs = FakeChangelogs(), FakeChangelogs()
+        self.make_ready: Callable[[], None] = lambda: None
         self.is_ready = True
         self.directory = StateDirectory(folder, "shop", clock=self.clock)
         self.other = StateDirectory(folder, "shop", clock=self.clock)
@@ -93,13 +95,14 @@ class OneProcess:
             TASK,
             self.plan,
             [ORDERS],
-            config=self.config,
-            clock=self.clock,
-            collector=RecordCollector(Nowhere(), config=self.config, partition_count=lambda topic: 1),
-            cache=RecordCache(0),
-            directory=directory.task_dir(TASK),
-            metrics=StreamsMetrics(),
-            is_ready=lambda: self.is_ready,
+            TaskParts(
+                config=self.config,
+                clock=self.clock,
+                collector=RecordCollector(Nowhere(), config=self.config, partition_count=lambda topic: 1),
+                cache=RecordCache(0),
+                metrics=StreamsMetrics(),
+            ),
+            InitialState(directory.task_dir(TASK), lambda: self.make_ready(), lambda: self.is_ready),
             gate=self.gates.of(TASK),
         )
 
@@ -401,9 +404,7 @@ def test_a_store_that_cannot_be_released_is_closed_and_opened_as_before(
     assert process.begun.offsets == {"disk": 3, "memory": 0}
 
 
-def test_a_task_whose_stores_cannot_be_taken_up_closes_them(
-    process: OneProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_task_whose_stores_cannot_be_taken_up_closes_them(process: OneProcess) -> None:
     process.with_copy()
     (copy,) = process.standbys.tasks()
     stores: list[Any] = list(copy.stores.values())
@@ -413,7 +414,7 @@ def test_a_task_whose_stores_cannot_be_taken_up_closes_them(
     def fails() -> None:
         raise ValueError("broken")
 
-    monkeypatch.setattr(task._stores, "_make_ready", fails)
+    process.make_ready = fails
     process.updater.open(task, {})
     process.turn()
     process.turn_standbys()

@@ -18,7 +18,8 @@ from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Forward, Headers
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.serdes import Serdes
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.capture import CapturingProducer
@@ -155,14 +156,16 @@ class TaskBench:
             TaskId(0, 0),
             plans.part(0, *nodes, **parts),
             self.partitions,
-            config=self.config,
-            clock=self.clock,
-            collector=self.collector,
-            cache=RecordCache(0),
-            directory=directory or Path("unused"),
-            metrics=self.metrics,
+            TaskParts(
+                config=self.config,
+                clock=self.clock,
+                collector=self.collector,
+                cache=RecordCache(0),
+                metrics=self.metrics,
+                wake=self.woken.set,
+            ),
+            InitialState(directory or Path("unused")),
             lag=lag,
-            wake=self.woken.set,
             end_offsets=None if ends is None else lambda places: {place: ends[place] for place in places},
         )
         self.changelogs = self.task.open_stores()

@@ -22,6 +22,8 @@ from pykstreams.runtime.tasks.compiled import compile_plan, fan_out, source_deco
 from pykstreams.runtime.tasks.context import TaskState, describe_record
 from pykstreams.runtime.tasks.dropped import DroppedRecords
 from pykstreams.runtime.tasks.failures import Failures
+from pykstreams.runtime.tasks.in_flight import InFlight
+from pykstreams.runtime.tasks.input_watch import InputWatch
 from pykstreams.runtime.tasks.punctuation import PunctuationQueue
 from pykstreams.serdes import Serdes
 from pykstreams.testing.capture import CapturingProducer
@@ -71,6 +73,8 @@ class CompiledPlan:
             Failures(TASK, config, collector, current, dropped),
             PunctuationQueue(lambda *_: None),
             PunctuationQueue(lambda *_: None),
+            InFlight(lambda: None),
+            InputWatch(clock, lambda: False),
         )
         self.sources = compile_plan(plans.part(0, *nodes), self.state)
 

@@ -21,7 +21,8 @@ from pykstreams.runtime.restore.open_tasks import CHECKPOINT_S
 from pykstreams.runtime.restore.restore import Restorer, StateRestoreListener
 from pykstreams.runtime.swap.only_stores import Nowhere
 from pykstreams.runtime.tasks.collector import RecordCollector
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.runtime.worker.state_updater import StateUpdater
 from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.state.engines.rocksdb import RocksDbEngine
@@ -67,12 +68,14 @@ class OneWorker:
             TASK,
             self.plan,
             [ORDERS],
-            config=self.config,
-            clock=self.clock,
-            collector=RecordCollector(Nowhere(), config=self.config, partition_count=lambda topic: 1),
-            cache=RecordCache(0),
-            directory=self.directory.task_dir(TASK),
-            metrics=StreamsMetrics(),
+            TaskParts(
+                config=self.config,
+                clock=self.clock,
+                collector=RecordCollector(Nowhere(), config=self.config, partition_count=lambda topic: 1),
+                cache=RecordCache(0),
+                metrics=StreamsMetrics(),
+            ),
+            InitialState(self.directory.task_dir(TASK)),
         )
         self.updater.open(task, {})
         self.turn()

@@ -19,12 +19,7 @@ from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSe
 from pykstreams.runtime.clients.coordinators.group_coordinator import Joined
 from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
-
-NO_ANSWER = KafkaError._TIMED_OUT
-
-
-def group_error(code: int) -> GroupError:
-    return GroupError(KafkaError(code))
+from tests.unit.runtime.membership.group_errors import NO_ANSWER, group_error
 
 
 class GroupState(Enum):

@@ -39,7 +39,7 @@ from pykstreams.runtime.membership.session_events import Expelled
 from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.testing.clock import MockClock
-from tests.unit.runtime.membership.classic.fake_coordinator import group_error
+from tests.unit.runtime.membership.group_errors import group_error
 
 
 def layout(count: int) -> TopicLayout:

@@ -16,7 +16,7 @@ from pykstreams.runtime.membership.classic.session import ClassicSession, Rejoin
 from pykstreams.runtime.membership.session_events import Expelled, Refused
 from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.testing.clock import MockClock
-from tests.unit.runtime.membership.classic.fake_coordinator import group_error
+from tests.unit.runtime.membership.group_errors import group_error
 
 ME = MemberOf(5, "me")
 

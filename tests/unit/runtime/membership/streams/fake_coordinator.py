@@ -15,15 +15,10 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.runtime.clients.coordinators.coordinator_requests import GroupSettings, MemberOf
 from pykstreams.runtime.clients.coordinators.streams_heartbeat import JOINING, LEAVING, Heartbeat, Heartbeaten, Tasks
-from pykstreams.runtime.clients.errors import GroupError
 from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
+from tests.unit.runtime.membership.group_errors import NO_ANSWER, group_error
 
-NO_ANSWER = KafkaError._TIMED_OUT
 INTERVAL_MS = 1_000
-
-
-def group_error(code: int) -> GroupError:
-    return GroupError(KafkaError(code))
 
 
 @dataclass(slots=True)

@@ -35,7 +35,7 @@ from pykstreams.runtime.membership.streams.membership import StreamsMembership
 from pykstreams.runtime.membership.streams.session import EndpointsChanged, Event, StatusChanged, Targeted
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from tests.unit.runtime.membership.adjusted_clock import AdjustedClock
-from tests.unit.runtime.membership.streams.fake_coordinator import group_error
+from tests.unit.runtime.membership.group_errors import group_error
 
 OFFSETS: Offsets = {TopicPartition("a", 0): (7, "")}
 

@@ -26,7 +26,7 @@ from pykstreams.runtime.membership.session_thread import IDLE_S
 from pykstreams.runtime.membership.session_times import SessionTimes
 from pykstreams.runtime.membership.streams.session import EndpointsChanged, StatusChanged, StreamsSession, Targeted
 from pykstreams.testing.clock import MockClock
-from tests.unit.runtime.membership.streams.fake_coordinator import NO_ANSWER, group_error
+from tests.unit.runtime.membership.group_errors import NO_ANSWER, group_error
 
 JOINING = Joining((), "process", 30_000)
 ONE, TWO = Tasks(frozenset({TaskId(0, 1)})), Tasks(frozenset({TaskId(0, 1), TaskId(0, 2)}))

@@ -27,7 +27,8 @@ from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.swap.only_stores import Nowhere
 from pykstreams.runtime.tasks.collector import RecordCollector
-from pykstreams.runtime.tasks.task import Task
+from pykstreams.runtime.tasks.stores.initial_state import InitialState
+from pykstreams.runtime.tasks.task import Task, TaskParts
 from pykstreams.state.bulk.take_over import mark_of, put_mark
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.state.interfaces.session_store import SessionStore
@@ -65,12 +66,14 @@ def counts(
             TASK,
             builder.build().plan(config).subtopologies[0],
             [TopicPartition("orders", 0)],
-            config=config,
-            clock=FakeClock(),
-            collector=RecordCollector(Nowhere(), config=config, partition_count=lambda topic: 1),
-            cache=RecordCache(0),
-            directory=folder,
-            metrics=StreamsMetrics(),
+            TaskParts(
+                config=config,
+                clock=FakeClock(),
+                collector=RecordCollector(Nowhere(), config=config, partition_count=lambda topic: 1),
+                cache=RecordCache(0),
+                metrics=StreamsMetrics(),
+            ),
+            InitialState(folder),
         )
 
     return made

@@ -13,6 +13,7 @@ from pykstreams.core.types import KR, V1, V2, VR, K, KeyValueMapper, V, ValueJoi
 from pykstreams.dsl.joins.foreign_key_join import ForeignKey, join_on_foreign_key
 from pykstreams.dsl.joins.foreign_key_types import check_foreign_key
 from pykstreams.dsl.joins.foreign_keys_join import join_by_foreign_keys
+from pykstreams.dsl.joins.join_kind import JoinKind
 from pykstreams.dsl.joins.non_key_join import MapperAndSelector, join_on_mapped_key
 from pykstreams.dsl.joins.outer_foreign_key_join import join_on_foreign_key_outer
 from pykstreams.dsl.joins.table_table_join import join_tables
@@ -76,29 +77,16 @@ def add_table_join(
     that: Table,
     joiner: ValueJoiner[V1, V2, VR | None],
     options: TableJoinOptions[K, V, KO, KR, VR],
-    *,
-    left_is_optional: bool,
-    right_is_optional: bool,
+    kind: JoinKind,
 ) -> Table:
     """Adds a join of the kind that the options ask for."""
     options.check_history()
     materialized, name = options.materialized, options.name
     mapped = options.mapper_and_selector()
     if mapped is not None:
-        return join_on_mapped_key(
-            this,
-            that,
-            joiner,
-            mapped,
-            materialized,
-            name,
-            left_is_optional=left_is_optional,
-            right_is_optional=right_is_optional,
-        )
+        return join_on_mapped_key(this, that, joiner, mapped, materialized, name, kind)
     if (extractor := options.foreign_keys()) is not None:
-        return join_by_foreign_keys(
-            this, that, joiner, extractor, materialized, name, right_is_optional=right_is_optional
-        )
+        return join_by_foreign_keys(this, that, joiner, extractor, materialized, name, keeps_left=kind.keeps_left)
     if (foreign := options.foreign_key()) is None:
         return join_tables(
             this,
@@ -106,13 +94,12 @@ def add_table_join(
             joiner,
             materialized,
             name,
-            left_is_optional=left_is_optional,
-            right_is_optional=right_is_optional,
+            kind,
             complete_history=options.complete_history,
         )
-    if left_is_optional:
+    if kind.keeps_right:
         check_foreign_key(foreign.given, that.place, that.place.key_serde)
         return join_on_foreign_key_outer(
-            this, that, joiner, foreign.extractor, materialized, name, keeps_left=right_is_optional
+            this, that, joiner, foreign.extractor, materialized, name, keeps_left=kind.keeps_left
         )
-    return join_on_foreign_key(this, that, foreign, joiner, materialized, right_is_optional=right_is_optional)
+    return join_on_foreign_key(this, that, foreign, joiner, materialized, keeps_left=kind.keeps_left)
