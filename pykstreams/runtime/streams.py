@@ -35,6 +35,7 @@ from pykstreams.runtime.health import Health, TaskHealth
 from pykstreams.runtime.life_cycle import LifeCycle, State, StateListener
 from pykstreams.runtime.membership.membership import ShutdownRequestedError
 from pykstreams.runtime.metrics.client_metrics import ClientMetrics
+from pykstreams.runtime.open_files import allow_open_files
 from pykstreams.runtime.queries.lags import LagInfo
 from pykstreams.runtime.queries.local import LocalQueries
 from pykstreams.runtime.queries.metadata import KeyQueryMetadata, StreamsMetadata
@@ -297,10 +298,11 @@ class KafkaStreams:
 
         A static member (``group.instance.id``) remains in the group, since it is about to come back. Raises the error
         that ended a worker, and ``StreamsError`` for one that is busy with one turn for a minute when it is to end. For
-        scripts, in their main thread: it takes the process over, and makes Python look less often for cycles of
-        garbage, of which records make none.
+        scripts, in their main thread: it takes the process over, makes Python look less often for cycles of garbage,
+        of which records make none, and lets the process have as many files open as its user may.
         """
         with stopped_by_signals(self._request_stop):
+            allow_open_files()
             gc.set_threshold(_COLLECT_AFTER, *gc.get_threshold()[1:])
             self.start()
             while not self._stop_requested and not self._life.wait_for(_has_ended, _LOOK_FOR_SIGNALS_S):

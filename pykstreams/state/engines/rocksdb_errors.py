@@ -25,10 +25,15 @@ from pykstreams.core.ids import TaskId
 
 _NO_ROOM: Final = (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT))
 _FILE_IS_MISSING: Final = os.strerror(errno.ENOENT)
+_TOO_MANY_FILES: Final = os.strerror(errno.EMFILE)
 _CORRUPTION: Final = "Corruption"
 _CURE: Final = (
     "Look at the disk (space, permissions); when the files are damaged, stop the worker and delete the folder, and the "
     "store is restored from its changelog"
+)
+_CURE_OF_TOO_MANY_FILES: Final = (
+    "Raise the limit of open files (ulimit -n, or LimitNOFILE of systemd): a store has some eight open, and more as it "
+    "grows"
 )
 
 
@@ -51,6 +56,8 @@ class EnginePlace:
         if any(one in text for one in _NO_ROOM):
             full = f"{self} cannot be {what}: {text}. Its disk is full: make room there"
             return DiskFullError(full, folder=str(self.folder), task_id=self.task_id)
+        if _TOO_MANY_FILES in text:
+            cure = _CURE_OF_TOO_MANY_FILES
         message = f"{self} cannot be {what}: {text}. {cure}"
         if text.startswith(_CORRUPTION) or _FILE_IS_MISSING in text:
             return DamagedStoreError(message, store=self.store, task_id=self.task_id)

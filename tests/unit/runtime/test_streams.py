@@ -258,6 +258,17 @@ def test_run_raises_what_start_raised(make: Callable[..., KafkaStreams]) -> None
         streams.run()
 
 
+def test_run_raises_the_limit_of_open_files(make: Callable[..., KafkaStreams], monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(module, "allow_open_files", lambda: calls.append("raised"))
+    streams = make(settings={"bootstrap.servers": "127.0.0.1:1", "task.timeout.ms": 0})
+
+    with pytest.raises(ClusterError, match="no broker answered"):
+        streams.run()
+
+    assert calls == ["raised"]
+
+
 def test_settings_that_have_no_effect_are_told_at_the_start(
     make: Callable[..., KafkaStreams], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -33,3 +33,13 @@ def test_any_other_error_names_the_store_and_its_task_and_where_to_look() -> Non
     assert error.task_id == TaskId(0, 1)
     assert str(error).startswith("store 'rows' of task 0_1 in 'state' cannot be read: IO error: While pread offset 0.")
     assert "Look at the disk (space, permissions)" in str(error)
+
+
+def test_too_many_open_files_are_no_matter_of_the_disk() -> None:
+    place = EnginePlace("rows", TaskId(0, 1), Path("state"))
+
+    error = place.failed("opened", Exception("IO error: While open a file for appending: x: Too many open files"))
+
+    assert type(error) is StoreEngineError
+    assert "Raise the limit of open files (ulimit -n, or LimitNOFILE of systemd)" in str(error)
+    assert "disk" not in str(error)
