@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import click
 
 from pykstreams.cli.workers.token_file import token_in
-from pykstreams.core.errors import ClusterError, ConfigError
+from pykstreams.core.errors import ClusterError, ConfigError, SerdeError
 
 Row: TypeAlias = Mapping[str, object]
 """An object of JSON."""
@@ -39,7 +39,8 @@ class Server:
     ca_file: str | None = None
 
     def get(self, path: str, query: Mapping[str, str], field: str) -> Row:
-        """Returns the JSON at a path; ``ClusterError`` where there is none for now, ``ConfigError`` for ever.
+        """Returns the JSON at a path; ``ClusterError`` where there is none for now, ``ConfigError`` for ever, and
+        ``SerdeError`` where a row cannot be read.
 
         :param field: a field that the answer of pykstreams has.
         """
@@ -101,5 +102,7 @@ def _failure(target: str, status: int, body: bytes) -> Exception:
         return NothingThereError(detail)
     if kind == "bad-key":
         return click.BadParameter(detail, param_hint="KEY")
+    if kind == "unreadable":
+        return SerdeError(detail)
     text = f"{target} answered {status}: {detail}"
     return ClusterError(text) if status >= 500 else ConfigError(text)

@@ -61,6 +61,11 @@ class MetricList:
         for reporter in reporters:
             _tell(reporter.metric_change, metric)
 
+    def has(self, names: Iterable[MetricName]) -> bool:
+        """Whether all of these are listed."""
+        with self._lock:
+            return all(name in self._metrics for name in names)
+
     def tagged(self, tags: Collection[tuple[str, str]]) -> list[MetricName]:
         """The names that have all these tags."""
         with self._lock:
@@ -196,6 +201,10 @@ class StreamsMetrics:
         if made.records:
             self._add(made, spec.group, sorted_tags({**self._tags, **tags}), spec.metrics)
         return made
+
+    def lists(self, sensor: Sensor) -> bool:
+        """Whether the metrics of a sensor are still listed: they may have been removed by their tags."""
+        return self._list.has(sensor.metric_names)
 
     def add_gauge(self, spec: GaugeSpec, read: Callable[[], float | str], **tags: str) -> None:
         """Adds a built-in metric that is read when asked for, if the level is recorded."""

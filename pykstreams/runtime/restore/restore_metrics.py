@@ -37,9 +37,9 @@ class RestoreMetrics(StateRestoreListener):
         self, topic_partition: TopicPartition, store_name: str, starting_offset: int, ending_offset: int
     ) -> None:
         task = self._task(topic_partition)
-        if not self._standby and not any(self._task(place) == task for place in self._remaining):
-            self._sensors.pop(task, None)  # it is opened anew, and has closed the metrics of its life before
-        if task not in self._sensors:
+        known = self._sensors.get(task, ())
+        if not known or not all(self._metrics.lists(one) for one in known if one is not None):
+            # it is new, or opened anew, and has closed the metrics of its life before
             remaining = None if self._standby else self._metrics.sensor(built_in.REMAINING, task_id=str(task))
             self._sensors[task] = self._metrics.sensor(self._spec, task_id=str(task)), remaining
         self._remaining[topic_partition] = (starting_offset, ending_offset)

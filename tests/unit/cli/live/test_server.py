@@ -86,6 +86,18 @@ def test_a_server_of_something_else_is_told_in_one_line(serve: Serve, command: l
     assert line.endswith("it is no server of pykstreams; give the address of a --http")
 
 
+@pytest.mark.parametrize("command", [["state", "get", "counts", "tea"], ["state", "show", "counts"]])
+def test_a_value_that_its_serde_cannot_read_ends_commands_as_it_does_in_folders(
+    serve: Serve, command: list[str]
+) -> None:
+    body = b'{"type":"urn:pykstreams:problem:unreadable","detail":"LongSerde() cannot read 0x00"}'
+    head = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: %d\r\n\r\n" % len(body)
+    result = CliRunner().invoke(cli, [*command, "--url", serve(head + body)])
+
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "LongSerde() cannot read 0x00" in result.stderr
+
+
 def test_an_empty_answer_is_told_in_one_line(serve: Serve) -> None:
     url = serve(answering(b""))
     result = CliRunner().invoke(cli, ["state", "get", "counts", "tea", "--url", url])
