@@ -53,7 +53,7 @@ def calls(**functions: str) -> Callable[[F], F]:
                 if parameter in given and not (function is None and signature.parameters[parameter].default is None):
                     keyed = call.with_key is not None and given.get(call.with_key) is True
                     call.check(method.__qualname__, parameter, function, keyed=keyed)
-                    _compare_types(method.__qualname__, call.called_with(keyed=keyed), function, given)
+                    _compare_types(method.__qualname__, parameter, call.called_with(keyed=keyed), function, given)
             made = method(*args, **options)
             for parameter, what in makes.items():
                 if isinstance(made, HasRecordSerdes) and callable(given.get(parameter)):
@@ -65,12 +65,14 @@ def calls(**functions: str) -> Callable[[F], F]:
     return checked
 
 
-def _compare_types(step: str, arguments: tuple[str, ...], function: object, given: Mapping[str, object]) -> None:
+def _compare_types(
+    step: str, parameter: str, arguments: tuple[str, ...], function: object, given: Mapping[str, object]
+) -> None:
     grouped = given.get("grouped")
     serdes = cast("HasRecordSerdes", grouped if isinstance(grouped, HasRecordSerdes) else given["self"])._record_serdes
     called = cast("Callable[..., object]", function)
     note_contradiction(serdes.graph, step, called, arguments, argument_types(serdes, called, given))
-    note_missing_return(serdes.graph, step, called)
+    note_missing_return(serdes.graph, step, parameter, called)
 
 
 def _by_name(method: Callable[..., object], signature: inspect.Signature, given: tuple[object, ...]) -> str:
