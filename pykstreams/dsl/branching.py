@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic
+
+from typing_extensions import TypeVar
 
 from pykstreams.core.errors import TopologyError
 from pykstreams.core.names import valid_name
-from pykstreams.core.types import Predicate
+from pykstreams.core.types import Predicate, Untold
 from pykstreams.dsl.options import Options
 from pykstreams.dsl.place import Place, record_serdes_of
 from pykstreams.dsl.record_serdes import RecordSerdes
@@ -21,10 +23,12 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 V = TypeVar("V")
+BK = TypeVar("BK", default=Untold)
+BV = TypeVar("BV", default=Untold)
 
 
 @dataclass(frozen=True)
-class Branched(Options, Generic[K, V]):
+class Branched(Options, Generic[BK, BV]):
     """A branch: its name, and what is done with its stream.
 
     With ``function`` the stream that it returns is the one in the result of the split (``None``: the branch is not in
@@ -35,8 +39,8 @@ class Branched(Options, Generic[K, V]):
     """
 
     name: str | None = None
-    function: Callable[[KStream[K, V]], KStream[K, V] | None] | None = field(default=None, kw_only=True)
-    consumer: Callable[[KStream[K, V]], None] | None = field(default=None, kw_only=True)
+    function: Callable[[KStream[BK, BV]], KStream[BK, BV] | None] | None = field(default=None, kw_only=True)
+    consumer: Callable[[KStream[BK, BV]], None] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.name is not None:

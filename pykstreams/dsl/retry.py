@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias
+
+from typing_extensions import TypeVar
 
 from pykstreams.core.names import valid_name
-from pykstreams.core.types import Duration, duration_ms, keep_whole_number, number
+from pykstreams.core.types import Duration, Untold, duration_ms, keep_whole_number, number
 from pykstreams.dsl.options import Options
 from pykstreams.dsl.place import Place
 from pykstreams.dsl.serde_fields import SerdeField, key_serde_field, value_serde_field
@@ -20,8 +22,8 @@ from pykstreams.state.buffers.retry_buffer import retry_buffer
 from pykstreams.topology.graph import Step
 from pykstreams.topology.stores import GivenStore
 
-K = TypeVar("K")
-V = TypeVar("V")
+K = TypeVar("K", default=Untold)
+V = TypeVar("V", default=Untold)
 
 Passing: TypeAlias = type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool]
 """Classes of errors, or a function that says of an error whether it is passing."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeVar, cast
 
 from pykstreams.core.user_code.calls import Call
@@ -46,14 +46,14 @@ def calls(**functions: str) -> Callable[[F], F]:
             try:
                 given = signature.bind(*args, **options).arguments
             except TypeError as error:
-                cure = _by_name(signature, args) or _in_an_option(method, signature, options)
+                cure = _by_name(method, signature, args) or _in_an_option(method, signature, options)
                 raise TypeError(f"{method.__qualname__}(): {error}{cure}") from None
             for parameter, call in wanted.items():
                 function = given.get(parameter)
                 if parameter in given and not (function is None and signature.parameters[parameter].default is None):
                     keyed = call.with_key is not None and given.get(call.with_key) is True
                     call.check(method.__qualname__, parameter, function, keyed=keyed)
-                    _compare_types(method.__qualname__, call.called_with(keyed=keyed), function, given)
+                    _compare_types(method.__qualname__, parameter, call.called_with(keyed=keyed), function, given)
             made = method(*args, **options)
             for parameter, what in makes.items():
                 if isinstance(made, HasRecordSerdes) and callable(given.get(parameter)):
@@ -65,22 +65,31 @@ def calls(**functions: str) -> Callable[[F], F]:
     return checked
 
 
-def _compare_types(step: str, arguments: tuple[str, ...], function: object, given: Mapping[str, object]) -> None:
+def _compare_types(
+    step: str, parameter: str, arguments: tuple[str, ...], function: object, given: Mapping[str, object]
+) -> None:
     grouped = given.get("grouped")
     serdes = cast("HasRecordSerdes", grouped if isinstance(grouped, HasRecordSerdes) else given["self"])._record_serdes
     called = cast("Callable[..., object]", function)
     note_contradiction(serdes.graph, step, called, arguments, argument_types(serdes, called, given))
-    note_missing_return(serdes.graph, step, called)
+    note_missing_return(serdes.graph, step, parameter, called)
 
 
-def _by_name(signature: inspect.Signature, given: tuple[object, ...]) -> str:
+def _by_name(method: Callable[..., object], signature: inspect.Signature, given: tuple[object, ...]) -> str:
     """The cure for an option that was given by its place."""
     parameters = signature.parameters.values()
-    if len(given) <= sum(one.kind is not one.KEYWORD_ONLY for one in parameters):
+    places = [one for one in parameters if one.kind is not one.KEYWORD_ONLY]
+    if len(given) <= len(places):
         return ""
-    names = ", ".join(f"{one.name}=" for one in parameters if one.kind is one.KEYWORD_ONLY)
-    kind = type(given[-1]).__name__
-    return f"; the last one is a {kind}: give it by name, as one of {names}"
+    names = [f"{one.name}=" for one in parameters if one.kind is one.KEYWORD_ONLY]
+    if names:
+        one_of = "one of " if len(names) > 1 else ""
+        return f"; the last one is a {type(given[-1]).__name__}: give it by name, as {one_of}{', '.join(names)}"
+    if isinstance(given[-1], type):
+        for parameter, word, fields in _options(method, signature):
+            if "value_serde" in fields:
+                return f"; types go into {parameter}={word}(key_serde=..., value_serde=...)"
+    return f"; it takes {', '.join(one.name for one in places[1:])}"
 
 
 def _in_an_option(method: Callable[..., object], signature: inspect.Signature, given: Mapping[str, object]) -> str:
@@ -88,12 +97,21 @@ def _in_an_option(method: Callable[..., object], signature: inspect.Signature, g
     unknown = next((name for name in given if name not in signature.parameters), "")
     if unknown in _OF_OTHER_JOINS:
         return f"; {_OF_OTHER_JOINS[unknown]}"
+    for parameter, word, fields in _options(method, signature):
+        if unknown in fields:
+            return f"; give it as {parameter}={word}({unknown}=...)"
+    return ""
+
+
+def _options(
+    method: Callable[..., object], signature: inspect.Signature
+) -> Iterator[tuple[str, str, Mapping[str, object]]]:
+    """Yields the parameters of a step that are option objects: their names, their classes, and the fields of these."""
     names: Mapping[str, object] = getattr(method, "__globals__", {})
     for parameter in signature.parameters.values():
         for word in re.findall(r"\w+", str(parameter.annotation)):
-            if unknown in getattr(names.get(word), "__dataclass_fields__", ()):
-                return f"; give it as {parameter.name}={word}({unknown}=...)"
-    return ""
+            if fields := getattr(names.get(word), "__dataclass_fields__", None):
+                yield parameter.name, word, fields
 
 
 def check_function(step: str, parameter: str, function: object, how: str) -> None:

@@ -11,7 +11,7 @@ from pykstreams.core.types import Duration, Headers, Timestamp, duration_ms, tim
 from pykstreams.runtime.clients.plain_records import PlainRecords
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
 from pykstreams.serdes.by_type import SerdeOrType, given_serde
-from pykstreams.testing.records import TestRecord
+from pykstreams.testing.records import TestRecord, put_row
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -110,7 +110,7 @@ class ClusterTopic(Generic[K, V]):
 
         def has_enough(record: ConsumerRecord) -> bool:
             decoded = self._decoded(record)
-            table[cast("K", decoded.key)] = cast("V", decoded.value)
+            put_row(table, cast("K", decoded.key), cast("V", decoded.value), self.name)
             self._positions[record.partition] = record.offset + 1
             return table == wanted
 

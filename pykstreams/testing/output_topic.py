@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, TypeVar, cast
 
 from pykstreams.core.record import KeyValue
 from pykstreams.core.types import Decoder
-from pykstreams.testing.records import ProducedRecord, TestRecord
+from pykstreams.testing.records import ProducedRecord, TestRecord, put_row
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -91,7 +91,10 @@ class TestOutputTopic(Generic[K, V]):
 
     def read_key_values_to_dict(self) -> dict[K, V]:
         """Reads everything there is; returns the last value of each key."""
-        return dict(self.read_key_values())
+        table: dict[K, V] = {}
+        for key, value in self.read_key_values():
+            put_row(table, key, value, self._topic)
+        return table
 
     def read_values(self) -> list[V]:
         """Reads the values of everything there is."""

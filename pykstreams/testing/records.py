@@ -55,6 +55,17 @@ class TestRecord(Generic[K, V]):
         return None if self.timestamp is None else _EPOCH + timedelta(milliseconds=self.timestamp)
 
 
+def put_row(table: dict[K, V], key: K, value: V, topic: str) -> None:
+    """Puts the value of a key of a topic into a table; ``TypeError`` for a key that no dict has."""
+    try:
+        table[key] = value
+    except TypeError as error:
+        raise TypeError(
+            f"key {key!r} of topic {topic!r} cannot be a key of a dict ({error}); give a dataclass frozen=True, take a "
+            "tuple in place of a list, or read records or pairs"
+        ) from None
+
+
 class ProducedRecord(NamedTuple):
     """A record that a topology sent, in bytes.
 

@@ -49,7 +49,8 @@ def changelog_topic(name: str, store: StoreBuilder[TaskStore], config: StreamsCo
     history_ms = store.history_retention_ms
     if history_ms is not None and "min.compaction.lag.ms" not in store.topic_config:
         settings["min.compaction.lag.ms"] = str(min(history_ms + _DAY_MS, _LAST_LONG))
-    return InternalTopic(_checked(name, "changelog", "give its store another name"), "changelog", None, settings)
+    checked = _checked(name, "changelog", "give its store another name")
+    return InternalTopic(checked, "changelog", None, settings, least_retention_ms=retention_ms)
 
 
 def _checked(name: str, kind: str, cure: str) -> str:

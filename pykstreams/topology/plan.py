@@ -85,6 +85,8 @@ class InternalTopic:
     partitions: int | None
     config: Mapping[str, str] = field(default_factory=dict)
     decides: bool = False
+    least_retention_ms: int | None = None
+    """How long it must keep records for a store of windows or sessions to be restored as a whole."""
 
 
 @dataclass(frozen=True, slots=True)

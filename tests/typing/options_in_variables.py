@@ -3,6 +3,7 @@
 from typing import Any, assert_type
 
 from pykstreams import (
+    Branched,
     Consumed,
     Grouped,
     Joined,
@@ -12,6 +13,7 @@ from pykstreams import (
     Materialized,
     Produced,
     Repartitioned,
+    Retry,
     StreamJoined,
     StreamsBuilder,
     TableJoined,
@@ -27,6 +29,8 @@ table_joined = TableJoined(name="with-teams")
 stream_joined = StreamJoined(name="pairs")
 repartitioned = Repartitioned(num_partitions=6)
 stored = Materialized("counts")
+retry = Retry(max_attempts=8)
+large = Branched("large")
 
 
 def build(builder: StreamsBuilder) -> None:
@@ -35,6 +39,9 @@ def build(builder: StreamsBuilder) -> None:
     counts = clicks.repartition(repartitioned).group_by_key(grouped).count(materialized=stored)
     assert_type(counts, KTable[str, int])
     clicks.to("out", produced)
+    assert_type(clicks.map_values(str, retry=retry), KStream[str, str])
+    branches = clicks.split().branch(lambda key, value: value > 9, large).no_default_branch()
+    assert_type(branches["large"], KStream[str, int])
 
 
 def ask(streams: KafkaStreams) -> None:

@@ -1,5 +1,6 @@
-"""Functions that are annotated to return something, and return ``None`` at each end, as without a ``return``.
+"""Functions that should return something, and return ``None`` at each end, as without a ``return``.
 
+A predicate should, and any other function where its annotation says so: a mapper may be there to make tombstones.
 Their code is read once, where a step is given them, so that records pay nothing for it. Invariant: nothing is said of
 a function that may return something else.
 """
@@ -21,8 +22,8 @@ from pykstreams.topology.graph import Graph
 _GENERATORS: Final = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 
 
-def note_missing_return(graph: Graph, step: str, function: Callable[..., object]) -> None:
-    """Notes in the graph that a function returns nothing, against its annotation, if that is so."""
+def note_missing_return(graph: Graph, step: str, parameter: str, function: Callable[..., object]) -> None:
+    """Notes in the graph that a function returns nothing, against its annotation or as a predicate, if that is so."""
     plain = plain_function(function)
     if plain is None or not _returns_nothing(plain.__code__):
         return
@@ -32,6 +33,9 @@ def note_missing_return(graph: Graph, step: str, function: Callable[..., object]
         what = f"{shown_function(function)} is annotated to return {name}, and returns None whatever comes"
         cure = f"return the result at each end of the function, or annotate it to return {name} | None"
         graph.contradictions.append(Contradiction(step, what, cure))
+    elif parameter == "predicate":
+        what = f"{shown_function(function)} returns None whatever comes, which counts as False"
+        graph.contradictions.append(Contradiction(step, what, "return whether the record is meant"))
 
 
 def _returns_nothing(code: CodeType) -> bool:

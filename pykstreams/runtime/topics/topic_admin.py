@@ -262,7 +262,8 @@ class TopicAdmin:
 
     def _setting_faults(self, existing: Mapping[str, int]) -> Iterator[MisconfiguredInternalTopicError]:
         """Finds internal topics that lose records; warns of source topics that do and that stores are restored from,
-        as Kafka Streams lets them (``ChangelogTopics.setup``, 4.3.1).
+        as Kafka Streams lets them (``ChangelogTopics.setup``, 4.3.1), and of changelogs that were made for a shorter
+        retention of their store.
         """
         there = [topic for topic in self._internal if topic.name in existing]
         if self._embedded or not (there or self._reused):
@@ -278,6 +279,8 @@ class TopicAdmin:
                     f"{topic.kind} topic {topic.name!r} {fault}; change it with kafka-configs.sh --alter "
                     f"--entity-type topics --entity-name {topic.name}"
                 )
+            elif (kept := _short_retention(topic, settings.get(topic.name, {}))) is not None:
+                self._warn_of_short_retention(topic, kept)
         for topic in self._reused.values():
             if fault := _fault(topic, settings.get(topic.name, {})):
                 log.warning(
@@ -288,6 +291,21 @@ class TopicAdmin:
                     fault,
                     topic.name,
                 )
+
+    def _warn_of_short_retention(self, topic: InternalTopic, kept_ms: int) -> None:
+        wanted = topic.config["retention.ms"]
+        log.warning(
+            "changelog topic %r keeps records for %s ms (retention.ms), and one that is made now for %s ms: its store "
+            "is restored as a whole while stream time is less than %s ms behind the clock; for more: kafka-configs.sh "
+            "--bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config retention.ms=%s",
+            topic.name,
+            kept_ms,
+            wanted,
+            kept_ms - (topic.least_retention_ms or 0),
+            self._client.bootstrap,
+            topic.name,
+            wanted,
+        )
 
     def _create(self, counts: Mapping[str, int], existing: Mapping[str, int]) -> None:
         if self._embedded:
@@ -323,6 +341,14 @@ def _inputs(
     }
 
 
+def _short_retention(topic: InternalTopic, found: Mapping[str, str]) -> int | None:
+    """Returns how long an existing topic keeps records, in ms, if that is shorter than it would be made."""
+    if "delete" not in found.get("cleanup.policy", "") or "retention.ms" not in topic.config.keys() & found.keys():
+        return None
+    kept, wanted = int(found["retention.ms"]), int(topic.config["retention.ms"])
+    return kept if kept != -1 and (wanted == -1 or kept < wanted) else None
+
+
 def _fault(topic: InternalTopic, found: Mapping[str, str]) -> str | None:
     """The fault in the settings of an existing topic (``InternalTopicManager``, 4.3.1), if there is one."""
     wanted, policy = topic.config, found.get("cleanup.policy", "")
@@ -330,10 +356,10 @@ def _fault(topic: InternalTopic, found: Mapping[str, str]) -> str | None:
         return f"is compacted (cleanup.policy={policy!r}), so records would vanish before they are processed"
     if topic.kind == "changelog" and "delete" in policy and "delete" not in wanted["cleanup.policy"]:
         return f"deletes old records (cleanup.policy={policy!r}), so state would get lost; set 'compact'"
-    if "delete" in policy and "retention.ms" in wanted and "retention.ms" in found:
-        retention, needed = int(found["retention.ms"]), int(wanted["retention.ms"])
-        if retention != -1 and (needed == -1 or retention < needed):
-            return f"keeps records for {retention} ms (retention.ms) and must keep them for {needed} ms"
+    if (retention := _short_retention(topic, found)) is not None:
+        least = topic.least_retention_ms
+        if least is None or retention < least:
+            return f"keeps records for {retention} ms (retention.ms) and must keep them for {wanted['retention.ms']} ms"
     if "min.compaction.lag.ms" in wanted and "min.compaction.lag.ms" in found:
         lag, needed = int(found["min.compaction.lag.ms"]), int(wanted["min.compaction.lag.ms"])
         if lag < needed:

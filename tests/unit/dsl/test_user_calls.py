@@ -362,6 +362,39 @@ def test_option_that_was_given_by_its_place_is_told_how_to_give_it() -> None:
         join(table, two, Joined())
 
 
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (
+            lambda: mistaken(stream().to)("out", str, int),
+            "KStream.to(): too many positional arguments; types go into "
+            "produced=Produced(key_serde=..., value_serde=...)",
+        ),
+        (
+            lambda: mistaken(stream().group_by)(two, str, int),
+            "KStream.group_by(): too many positional arguments; types go into "
+            "grouped=Grouped(key_serde=..., value_serde=...)",
+        ),
+        (
+            lambda: mistaken(stream().group_by_key().cogroup)(two, int),
+            "KGroupedStream.cogroup(): too many positional arguments; the last one is a type: give it by name, as "
+            "returns=",
+        ),
+        (
+            lambda: mistaken(stream().to)("out", Produced(), "name"),
+            "KStream.to(): too many positional arguments; it takes topic, produced",
+        ),
+    ],
+)
+def test_types_that_a_step_takes_in_an_option_are_told_where_they_belong(
+    write: Callable[[], object], said: str
+) -> None:
+    with pytest.raises(TypeError) as raised:
+        write()
+
+    assert str(raised.value) == said
+
+
 def test_step_without_its_function_is_told_what_is_missing() -> None:
     filtered: Callable[..., object] = stream().filter
 

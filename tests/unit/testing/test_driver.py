@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,28 @@ def test_output_topics_are_read_in_the_shapes_a_test_needs(make_driver: MakeDriv
     assert out.read_key_values_to_dict() == {"a": "Y"}
     source.pipe_value("last")
     assert out.read_key_values() == [(None, "LAST")]
+
+
+@dataclass
+class Gate:
+    """A key that can change, and so is none of a dict."""
+
+    name: str
+
+
+def test_a_table_of_keys_that_no_dict_has_is_an_error_with_the_key_and_the_cure(make_driver: MakeDriver) -> None:
+    builder = StreamsBuilder()
+    builder.stream("in", Gate, str).to("out")
+    driver = make_driver(builder.build())
+    driver.create_input_topic("in", Gate, str).pipe_input(Gate("north"), "open")
+
+    with pytest.raises(TypeError) as raised:
+        driver.create_output_topic("out", Gate, str).read_key_values_to_dict()
+
+    assert str(raised.value) == (
+        "key Gate(name='north') of topic 'out' cannot be a key of a dict (unhashable type: 'Gate'); give a dataclass "
+        "frozen=True, take a tuple in place of a list, or read records or pairs"
+    )
 
 
 def test_reading_an_empty_topic_is_an_error(make_driver: MakeDriver) -> None:

@@ -111,3 +111,25 @@ def test_functions_of_all_steps_are_looked_at() -> None:
     builder.table("t", str, str).map_values(one)
 
     assert len(builder.build().contradictions) == 8
+
+
+@pytest.mark.parametrize("source", ["def f(key, value): key == value", "def f(key, value) -> None: key == value"])
+def test_predicate_without_return_is_noted_whatever_it_is_annotated_to_return(source: str) -> None:
+    """No record passes, or each of them, and nothing fails."""
+    predicate = written(source)
+    builder = StreamsBuilder()
+    builder.stream("a", str, str).filter(predicate)
+    builder.stream("a", str, str).split().branch(predicate)
+    builder.table("t", str, str).filter_not(predicate)
+
+    assert [str(one) for one in builder.build().contradictions] == [
+        f"{step}: f (<string>:1) returns None whatever comes, which counts as False; return whether the record is meant"
+        for step in ("KStream.filter", "BranchedKStream.branch", "KTable.filter_not")
+    ]
+
+
+def test_predicate_that_may_return_something_is_not_noted() -> None:
+    builder = StreamsBuilder()
+    builder.stream("a", str, str).filter(written("def f(key, value):\n  if key: return value"))
+
+    assert builder.build().contradictions == ()

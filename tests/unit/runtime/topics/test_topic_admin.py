@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import pytest
 
-from pykstreams import Materialized, StreamsBuilder, StreamsConfig
+from pykstreams import Materialized, StreamsBuilder, StreamsConfig, TimeWindows
 from pykstreams.core.errors import (
     ClusterError,
     MisconfiguredInternalTopicError,
@@ -23,6 +24,8 @@ from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 from pykstreams.topology.plan import InternalTopic, TopologyPlan
 from tests.unit.runtime.plans import global_store, part, plan, sink, source
 
+MINUTE_MS = 60_000
+DAY_MS = 24 * 60 * MINUTE_MS
 COMPACTED = {"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}
 
 
@@ -271,6 +274,49 @@ def test_existing_internal_topic_that_loses_records_is_refused(
 
     assert f"topic {topic!r} {fault}" in str(raised.value)
     assert f"kafka-configs.sh --alter --entity-type topics --entity-name {topic}" in str(raised.value)
+
+
+def windows_kept(minutes: int, **changelog_config: str) -> TopologyPlan:
+    """Windows that are kept for so many minutes; their changelog topic is to keep them for a day longer."""
+    settings = StreamsConfig({"application.id": "shop"})
+    builder = StreamsBuilder(settings)
+    windows = TimeWindows(timedelta(minutes=1), grace=timedelta(minutes=minutes - 1))
+    kept: Materialized[str, int] = Materialized("clicks", topic_config=changelog_config)
+    builder.stream("clicks", str, str).group_by_key().windowed_by(windows).count(materialized=kept)
+    return builder.build(settings).plan(settings)
+
+
+def with_retention_of(ms: int) -> FakeTopics:
+    settings = {"cleanup.policy": "compact,delete", "retention.ms": str(ms)}
+    return FakeTopics({"clicks": 1, "shop-clicks-changelog": 1}, {"shop-clicks-changelog": settings})
+
+
+def test_changelog_that_was_made_for_a_shorter_retention_will_do_and_the_log_says_how_far_stream_time_may_be_behind(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    of_ten_minutes = DAY_MS + 10 * MINUTE_MS
+
+    with caplog.at_level(logging.WARNING):
+        prepare(windows_kept(30), with_retention_of(of_ten_minutes))
+
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said == (
+        f"changelog topic 'shop-clicks-changelog' keeps records for {of_ten_minutes} ms (retention.ms), and one that "
+        f"is made now for {DAY_MS + 30 * MINUTE_MS} ms: its store is restored as a whole while stream time is less "
+        f"than {of_ten_minutes - 30 * MINUTE_MS} ms behind the clock; for more: kafka-configs.sh --bootstrap-server "
+        "broker:9092 --alter --entity-type topics --entity-name shop-clicks-changelog --add-config "
+        f"retention.ms={DAY_MS + 30 * MINUTE_MS}"
+    )
+
+
+@pytest.mark.parametrize("config", [{}, {"retention.ms": "-1"}])
+def test_changelog_that_keeps_less_than_its_store_is_refused(config: dict[str, str]) -> None:
+    with pytest.raises(MisconfiguredInternalTopicError, match=r"keeps records for 1799999 ms .* must keep them for"):
+        prepare(windows_kept(30, **config), with_retention_of(30 * MINUTE_MS - 1))
+
+
+def test_changelog_whose_own_retention_is_below_that_of_its_store_needs_no_more() -> None:
+    prepare(windows_kept(30, **{"retention.ms": "5000"}), with_retention_of(5000))
 
 
 def test_existing_changelog_that_is_compacted_too_early_is_refused() -> None:
