@@ -391,6 +391,12 @@ def test_folders_tell_columns_as_hive_writes_them(tmp_path: Path) -> None:
         ("zip=2026-01-31", {}, "2026-01-31"),
         ("zip=2026-01-31", {"zip": "date32"}, date(2026, 1, 31)),
         (f"zip={2**63}", {}, f"{2**63}"),
+        ("zip=-5", {}, -5),
+        (f"zip={-(2**63)}", {}, -(2**63)),
+        (f"zip={-(2**63) - 1}", {}, f"{-(2**63) - 1}"),
+        ("zip=--5", {}, "--5"),
+        ("zip=-", {}, "-"),
+        (f"zip={'9' * 5000}"[:200], {}, "9" * 196),
         ("zip=__HIVE_DEFAULT_PARTITION__", {"zip": "string"}, None),
     ],
 )
@@ -409,6 +415,21 @@ def test_a_name_of_a_folder_that_is_not_what_types_say_is_refused(tmp_path: Path
 
     with pytest.raises(ConfigError, match=r"zip=x/rows.csv' cannot be read as csv: .*folder.* 'zip' .* 'x'.* int64"):
         read(Files(tmp_path, types={"zip": "int64"}))
+
+
+def test_rows_that_say_something_else_than_the_name_of_their_folder_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "zip=7"
+    folder.mkdir()
+    table = pa.table({"zip": pa.array([7, 7], pa.int32())})
+    pq.write_table(table, folder / "rows.parquet")
+
+    assert [{"zip": 7}] * 2 == read(Files(tmp_path))
+    pq.write_table(pa.table({"zip": [7, 8, None]}), folder / "rows.parquet")
+    with pytest.raises(ConfigError, match=r"rows.parquet' cannot be read .* 'zip' is 7, and its rows have \[8, None\]"):
+        read(Files(tmp_path))
+    pq.write_table(pa.table({"zip": ["x"]}), folder / "rows.parquet")
+    with pytest.raises(ConfigError, match=r"'zip' is string in '.*/rows.parquet' and int64 in '.*/zip=7'"):
+        read(Files(tmp_path))
 
 
 def test_other_files_of_a_folder_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
