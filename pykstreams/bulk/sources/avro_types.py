@@ -35,7 +35,8 @@ _LOGICAL: Final[Mapping[tuple[str, str], pa.DataType]] = {
 
 _UUID: Final = pa.uuid() if hasattr(pa, "uuid") else pa.string()
 _MOST_DIGITS: Final = 76
-_MANY_DIGITS: Final = 38
+MANY_DIGITS: Final = 38
+"""Digits that decimals of 128 bits have at most."""
 
 
 def columns_of(schema: _Schema) -> pa.Schema:
@@ -99,7 +100,7 @@ def _simple(schema: _Schema, kind: str, path: str) -> pa.DataType:
         digits, scale = schema["precision"], schema.get("scale", 0)
         if digits > _MOST_DIGITS:
             raise ValueError(f"field {path!r} has decimals of {digits} digits; expected {_MOST_DIGITS} at most")
-        return pa.decimal256(digits, scale) if digits > _MANY_DIGITS else pa.decimal128(digits, scale)
+        return pa.decimal256(digits, scale) if digits > MANY_DIGITS else pa.decimal128(digits, scale)
     if logical == "uuid" and kind == "string":
         return _UUID
     return _LOGICAL.get((kind, str(logical)), _PLAIN[kind])

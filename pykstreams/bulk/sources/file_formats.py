@@ -24,7 +24,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from pykstreams.bulk.sources.avro_types import columns_of
+from pykstreams.bulk.sources.avro_types import MANY_DIGITS, columns_of
 from pykstreams.bulk.sources.csv_quotes import CheckedQuotes
 from pykstreams.bulk.sources.large_integers import JsonIntegers, numbers_hold
 from pykstreams.bulk.sources.plain_types import plain_schema, with_types
@@ -149,7 +149,7 @@ def merged_columns(
                 first, known = merged[field.name]
                 try:
                     kind = _widest(known, kind)
-                except pa.ArrowTypeError as error:
+                except (pa.ArrowException, ValueError) as error:  # ValueError: more digits than decimals have
                     raise ConfigError(
                         f"column {field.name!r} is {known} in {first!r} and {kind} in {where!r}; make them alike (or, "
                         f"in Parquet and CSV, say what it is: types={{{field.name!r}: 'string'}})"
@@ -164,7 +164,32 @@ def _widest(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     found = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
     if _alters(one, found) or _alters(other, found):
         raise pa.ArrowTypeError(f"{found} does not hold what {one} and {other} are")
-    return found
+    return _with_room(other, _with_room(one, found))
+
+
+def _with_room(kind: Any, wider: Any) -> pa.DataType:
+    """The wider type, whose decimals have as many digits as Arrow wants for integers of the other one: it widens them
+    by one digit too few.
+    """
+    types = pa.types
+    if types.is_struct(kind):
+        inner = {field.name: field.type for field in kind}
+        return pa.struct(
+            [
+                (field.name, _with_room(inner[field.name], field.type) if field.name in inner else field.type)
+                for field in wider
+            ]
+        )
+    if types.is_map(kind):
+        return pa.map_(wider.key_type, _with_room(kind.item_type, wider.item_type))
+    if types.is_list(kind):
+        return pa.list_(_with_room(kind.value_type, wider.value_type))
+    if not (types.is_decimal(wider) and types.is_integer(kind)):
+        return wider
+    digits = wider.scale + len(str(2 ** (kind.bit_width - types.is_signed_integer(kind))))
+    if digits <= wider.precision:
+        return wider
+    return pa.decimal128(digits, wider.scale) if digits <= MANY_DIGITS else pa.decimal256(digits, wider.scale)
 
 
 def _alters(kind: Any, wider: Any) -> bool:

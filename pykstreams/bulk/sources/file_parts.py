@@ -7,6 +7,7 @@ from its beginning.
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,9 @@ from pykstreams.core.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
+_SHOWN: Final = 5
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+_INTEGER: Final = re.compile(r"-?[0-9]{1,99}")
 
 
 @dataclass(frozen=True)
@@ -71,16 +74,30 @@ class FilePart:
         if field.name in batch.schema.names:
             column = batch.column(field.name)
             try:
-                return column if column.type.equals(field.type) else column.cast(field.type)
+                column = column if column.type.equals(field.type) else column.cast(field.type)
             except pa.ArrowException as error:
                 raise ValueError(f"column {field.name!r} is not all {field.type}: {error}") from error
+            if field.name in self.file.folder_columns:
+                self._check_folder(column, field)
+            return column
+        return pa.repeat(self._of_folder(field), rows)
+
+    def _of_folder(self, field: pa.Field) -> pa.Scalar:
+        """The value that a name of a folder gives to a column, or null."""
         value = self.file.folder_columns.get(field.name)
-        if value is None:
-            return pa.nulls(rows, field.type)
         try:
-            return pa.repeat(pa.scalar(value).cast(field.type), rows)
+            return pa.scalar(value).cast(field.type)
         except pa.ArrowException as error:
             raise ValueError(f"its folder says that {field.name!r} is {value!r}, which is no {field.type}") from error
+
+    def _check_folder(self, column: pa.Array, field: pa.Field) -> None:
+        """``ValueError`` where rows say something else."""
+        expected = self._of_folder(field)
+        others = [value.as_py() for value in column.unique() if not value.equals(expected)]
+        if others:
+            raise ValueError(
+                f"its folder says that {field.name!r} is {expected.as_py()!r}, and its rows have {others[:_SHOWN]}"
+            )
 
 
 def file_parts(
@@ -109,7 +126,9 @@ def file_parts(
         raise ConfigError(f"types= says what the columns of {given} are, and Avro files say it themselves")
     found = _found(kind, files, decided, nulls, delimiter)
     schemas = [(one.file.name, one.schema) for one in found]
-    schemas += [(file.name, _schema_of(file.folder_columns)) for file in files if file.folder_columns]
+    schemas += [
+        (str(PurePosixPath(file.name).parent), _schema_of(file.folder_columns)) for file in files if file.folder_columns
+    ]
     schema = merged_columns(schemas, decided)
     if unknown := sorted(decided.keys() - set(schema.names)):
         raise ConfigError(f"types= names the columns {unknown}, and {given} has {schema.names}")
@@ -184,7 +203,7 @@ def _in_folders(place: Located, name: str) -> dict[str, str]:
 
 
 def _are_integers(texts: Iterable[str]) -> bool:
-    return all(text.isascii() and text.isdecimal() and int(text) < 2**63 for text in texts)
+    return all(_INTEGER.fullmatch(text) and -(2**63) <= int(text) < 2**63 for text in texts)
 
 
 def _value(text: str, number: bool) -> object:

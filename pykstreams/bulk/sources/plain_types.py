@@ -3,17 +3,19 @@
 - Times and durations have microseconds; finer digits are cut off.
 - Times with a zone are in UTC: the same instants, whatever zone the files, the session or the machine is in. Times
   without a zone stay without one.
-- Texts and bytes have one type each, however long they may become.
+- Texts, also those that are JSON, and bytes have one type each, however long they may become.
 - Columns that are kept as codes of a dictionary have the values themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+_JSON: Final = pa.JsonType if hasattr(pa, "JsonType") else ()
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -56,8 +58,8 @@ def _plain(kind: Any) -> pa.DataType:
         return pa.duration("us")
     if types.is_time(kind):
         return pa.time64("us")
-    if types.is_large_string(kind):
+    if types.is_large_string(kind) or types.is_string_view(kind) or isinstance(kind, _JSON):
         return pa.string()
-    if types.is_large_binary(kind):
+    if types.is_large_binary(kind) or types.is_binary_view(kind):
         return pa.binary()
     return kind

@@ -279,6 +279,47 @@ def test_decimals_do_not_become_numbers_nor_texts_bytes_for_the_sake_of_another_
         assert [str, str, str] == [type(row["v"]) for row in read(Files(tmp_path, types={"v": "string"}))]
 
 
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("scale", [0, 2, 20])
+@pytest.mark.parametrize(
+    ("kind", "integer"),
+    [(pa.int8(), -128), (pa.int32(), -(2**31)), (pa.uint32(), 2**32 - 1), (pa.int64(), -(2**63)), (pa.uint64(), 2**63)],
+    ids=str,
+)
+def test_integers_beside_decimals_are_decimals(
+    kind: pa.DataType, integer: int, scale: int, nested: bool, tmp_path: Path
+) -> None:
+    for at, column in enumerate([pa.array([1], pa.decimal128(21, scale)), pa.array([integer], kind)]):
+        wrapped = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), pa.StructArray.from_arrays([column], ["x"]))
+        pq.write_table(pa.table({"v": wrapped if nested else column}), tmp_path / f"{at}.parquet")
+    values = [row["v"][0]["x"] if nested else row["v"] for row in read(Files(tmp_path))]
+
+    assert [Decimal(1), Decimal(integer)] == values
+    assert [Decimal] * 2 == [type(value) for value in values]
+
+
+def test_columns_of_more_digits_than_there_are_are_refused(tmp_path: Path) -> None:
+    for at, (digits, scale) in enumerate([(76, 0), (76, 76)]):
+        pq.write_table(pa.table({"v": pa.array([0], pa.decimal256(digits, scale))}), tmp_path / f"{at}.parquet")
+
+    with pytest.raises(ConfigError, match=r"column 'v' is decimal256\(76, 0\) in '.*0.parquet' and decimal256"):
+        Files(tmp_path).parts()
+
+
+def test_texts_and_bytes_are_alike_whatever_form_their_writer_has_given_them(tmp_path: Path) -> None:
+    plain = {"t": pa.string(), "b": pa.binary(), "l": pa.list_(pa.struct([("s", pa.string())])), "j": pa.string()}
+    inner = pa.list_(pa.struct([("s", pa.string_view())]))
+    views = {"t": pa.string_view(), "b": pa.binary_view(), "l": inner, "j": pa.json_()}
+    for at, kinds in enumerate([plain, views]):
+        columns = {"t": ["a"], "b": [b"a"], "l": [[{"s": "a"}]], "j": ['{"a":1}']}
+        table = pa.table({name: pa.array(values, kinds[name]) for name, values in columns.items()})
+        pq.write_table(table, tmp_path / f"{at}.parquet")
+    source = Files(tmp_path)
+
+    assert [{"t": "a", "b": b"a", "l": [{"s": "a"}], "j": '{"a":1}'}] * 2 == read(source)
+    assert pa.schema(plain).equals(source.parts()[1].schema)
+
+
 def test_times_have_microseconds_and_are_in_utc_and_codes_are_what_they_stand_for(tmp_path: Path) -> None:
     moment = datetime(2013, 1, 1, 5, 0, 0, 123_456, tzinfo=UTC)
     nanoseconds = int(moment.timestamp()) * 10**9 + 123_456_789
@@ -350,6 +391,12 @@ def test_folders_tell_columns_as_hive_writes_them(tmp_path: Path) -> None:
         ("zip=2026-01-31", {}, "2026-01-31"),
         ("zip=2026-01-31", {"zip": "date32"}, date(2026, 1, 31)),
         (f"zip={2**63}", {}, f"{2**63}"),
+        ("zip=-5", {}, -5),
+        (f"zip={-(2**63)}", {}, -(2**63)),
+        (f"zip={-(2**63) - 1}", {}, f"{-(2**63) - 1}"),
+        ("zip=--5", {}, "--5"),
+        ("zip=-", {}, "-"),
+        (f"zip={'9' * 5000}"[:200], {}, "9" * 196),
         ("zip=__HIVE_DEFAULT_PARTITION__", {"zip": "string"}, None),
     ],
 )
@@ -368,6 +415,21 @@ def test_a_name_of_a_folder_that_is_not_what_types_say_is_refused(tmp_path: Path
 
     with pytest.raises(ConfigError, match=r"zip=x/rows.csv' cannot be read as csv: .*folder.* 'zip' .* 'x'.* int64"):
         read(Files(tmp_path, types={"zip": "int64"}))
+
+
+def test_rows_that_say_something_else_than_the_name_of_their_folder_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "zip=7"
+    folder.mkdir()
+    table = pa.table({"zip": pa.array([7, 7], pa.int32())})
+    pq.write_table(table, folder / "rows.parquet")
+
+    assert [{"zip": 7}] * 2 == read(Files(tmp_path))
+    pq.write_table(pa.table({"zip": [7, 8, None]}), folder / "rows.parquet")
+    with pytest.raises(ConfigError, match=r"rows.parquet' cannot be read .* 'zip' is 7, and its rows have \[8, None\]"):
+        read(Files(tmp_path))
+    pq.write_table(pa.table({"zip": ["x"]}), folder / "rows.parquet")
+    with pytest.raises(ConfigError, match=r"'zip' is string in '.*/rows.parquet' and int64 in '.*/zip=7'"):
+        read(Files(tmp_path))
 
 
 def test_other_files_of_a_folder_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
