@@ -28,6 +28,7 @@ from pykstreams.core.errors import ConfigError
 from pykstreams.core.shown_values import with_noun
 
 if TYPE_CHECKING:
+    from pykstreams.cli.stores.folder_rows import ShownRow
     from pykstreams.core.config import StreamsConfig
     from pykstreams.core.ids import TaskId
     from pykstreams.state.bulk.places import StoreFolder
@@ -156,33 +157,13 @@ def get(
         return
     _refuse_without_url()
     topology, store, key = _words(words, "TOPOLOGY STORE KEY")
-    from pykstreams.cli.stores.folder_rows import AskedKey, ShownRow, source_of, text_of
+    from pykstreams.cli.stores.folder_rows import AskedKey
     from pykstreams.state.bulk.places import held, was_closed
-    from pykstreams.state.directory.state_directory import application_folder
-    from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
-    from pykstreams.state.store_kinds import StoreKind, buffer_refused, kind_of
 
     plan, config = _planned(topology, config_file, pairs, application_id, state_dir)
-    builder = _builders(plan).get(store)
-    if builder is None:
-        known = ", ".join(_builders(plan)) or "none"
-        raise click.BadParameter(f"the topology has no store {store!r}; its stores are: {known}", param_hint="STORE")
-    if kind_of(builder.build()) is StoreKind.BUFFER:
-        raise ConfigError(buffer_refused(store))
-    time = None if as_of is None else moment(as_of)
-    if time is not None and not isinstance(builder.build(), VersionedKeyValueStore):
-        raise click.BadParameter(
-            f"store {store!r} keeps no history, it is a {_kind(builder)} store; leave --as-of out", param_hint="--as-of"
-        )
-    if not builder.supplier.get().persistent:
-        raise ConfigError(f"store {store!r} is kept in memory, so nothing of it is on disk; look into its changelog")
-    places = _places(plan, config, store)
-    if not places:
-        raise ConfigError(
-            f"there is no state of store {store!r} in "
-            f"{str(application_folder(config.state_dir, config.application_id))!r}; name the folder of the worker with "
-            "--state-dir"
-        )
+    builder = _builder(plan, store)
+    time = None if as_of is None else _time_of(as_of, store, builder)
+    places = _places_with_state(plan, config, store, builder)
     topic = plan.serde_topic(store)
     wanted = key_of(builder, config, topic, key)
     asked = AskedKey(builder, config, topic, wanted, time)
@@ -191,20 +172,11 @@ def get(
         with held(place):
             found += ((place, row) for row in asked.rows(place))
     unsure = _unsure(store, [place.task_id for place in places if not was_closed(place)])
-    parts = with_noun(len(places), "partition")
-    if not found and unsure is None:
-        click.echo(f"store {store!r} has nothing for {wanted!r} in its {parts} here", err=True)
-    elif not found:
-        have = f"the {parts} of store {store!r} here {'has' if len(places) == 1 else 'have'}"
-        click.echo(f"not known: {have} nothing for {wanted!r}, and may not have all of it", err=True)
+    if not found:
+        click.echo(_nothing_found(store, wanted, len(places), is_sure=unsure is None), err=True)
     if unsure is not None:
         click.echo(unsure, err=True)
-    if form == "json":
-        shown = [row if "window" in row else row | {"from": source_of(place)} for place, row in found]
-        click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
-    else:
-        for place, row in found:
-            click.echo(text_of(row, place))
+    _show_rows(found, form)
     if not found:
         click.get_current_context().exit(ExitCode.NOTHING_THERE if unsure is None else ExitCode.NOT_KNOWN)
 
@@ -294,6 +266,69 @@ def export(
     click.echo(f"{store}: {report.rows} rows of {report.tasks} tasks are in {report.path}")
     if unsure := _unsure(store, report.not_closed):
         click.echo(unsure, err=True)
+
+
+def _builder(plan: TopologyPlan, store: str) -> StoreBuilder[TaskStore]:
+    """The builder of a store whose rows have keys; an error, with the stores that there are, without such."""
+    from pykstreams.state.store_kinds import StoreKind, buffer_refused, kind_of
+
+    builder = _builders(plan).get(store)
+    if builder is None:
+        known = ", ".join(_builders(plan)) or "none"
+        raise click.BadParameter(f"the topology has no store {store!r}; its stores are: {known}", param_hint="STORE")
+    if kind_of(builder.build()) is StoreKind.BUFFER:
+        raise ConfigError(buffer_refused(store))
+    return builder
+
+
+def _time_of(as_of: str, store: str, builder: StoreBuilder[TaskStore]) -> int:
+    """The time as of which a store is read; a usage error for one that is not versioned."""
+    from pykstreams.state.interfaces.versioned_store import VersionedKeyValueStore
+
+    time = moment(as_of)
+    if not isinstance(builder.build(), VersionedKeyValueStore):
+        raise click.BadParameter(
+            f"store {store!r} keeps no history, it is a {_kind(builder)} store; leave --as-of out", param_hint="--as-of"
+        )
+    return time
+
+
+def _places_with_state(
+    plan: TopologyPlan, config: StreamsConfig, store: str, builder: StoreBuilder[TaskStore]
+) -> list[StoreFolder]:
+    """The folders in which a store lies; ``ConfigError`` where there are none."""
+    from pykstreams.state.directory.state_directory import application_folder
+
+    if not builder.supplier.get().persistent:
+        raise ConfigError(f"store {store!r} is kept in memory, so nothing of it is on disk; look into its changelog")
+    places = _places(plan, config, store)
+    if not places:
+        raise ConfigError(
+            f"there is no state of store {store!r} in "
+            f"{str(application_folder(config.state_dir, config.application_id))!r}; name the folder of the worker with "
+            "--state-dir"
+        )
+    return places
+
+
+def _nothing_found(store: str, key: object, partitions: int, *, is_sure: bool) -> str:
+    parts = with_noun(partitions, "partition")
+    if is_sure:
+        return f"store {store!r} has nothing for {key!r} in its {parts} here"
+    have = f"the {parts} of store {store!r} here {'has' if partitions == 1 else 'have'}"
+    return f"not known: {have} nothing for {key!r}, and may not have all of it"
+
+
+def _show_rows(found: Collection[tuple[StoreFolder, ShownRow]], form: str) -> None:
+    """Prints the rows of a key, each with where it was found."""
+    from pykstreams.cli.stores.folder_rows import source_of, text_of
+
+    if form == "json":
+        shown = [row if "window" in row else row | {"from": source_of(place)} for place, row in found]
+        click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
+        return
+    for place, row in found:
+        click.echo(text_of(row, place))
 
 
 def _list(rows: Collection[StoreLine], form: str) -> None:

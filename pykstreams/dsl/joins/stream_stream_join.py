@@ -6,7 +6,7 @@ Source: ``KStreamImpl.doJoin``, ``KStreamImplJoin``, ``StreamJoinedStoreFactory`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Generic, TypeVar
@@ -149,6 +149,38 @@ class _Names:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Stores(Generic[K, V, VO]):
+    """The stores of both sides, and that of the records of outer sides, which both sides use."""
+
+    this: _WindowStore[K, V, VO]
+    other: _WindowStore[K, V, VO]
+    waiting: _WaitingStore[K, V, VO] | None
+
+    @classmethod
+    def of(
+        cls, names: _Names, options: StreamJoined[K, V, VO], windows: JoinWindows, kind: JoinKind
+    ) -> _Stores[K, V, VO]:
+        this_base = _suffixed(options.store_name, names.this_suffix) or names.this_generated
+        other_base = _suffixed(options.store_name, names.other_suffix) or names.other_generated
+        this_supplier, other_supplier = _suppliers(options, windows)
+        return cls(
+            _window_store(this_base, windows, options, options.value_serde, this_supplier),
+            _window_store(other_base, windows, options, options.other_value_serde, other_supplier),
+            _waiting_store(options, names.this_generated, kind) if kind.keeps_left else None,
+        )
+
+    @property
+    def shared(self) -> tuple[_WaitingStore[K, V, VO], ...]:
+        """The store of both sides, if there is one."""
+        return () if self.waiting is None else (self.waiting,)
+
+    def __iter__(self) -> Iterator[_WindowStore[K, V, VO] | _WaitingStore[K, V, VO]]:
+        yield self.this
+        yield self.other
+        yield from self.shared
+
+
 def join_streams(
     this: Place,
     other: Place,
@@ -179,19 +211,28 @@ def join_streams(
     graph.copartitioned.append(set(sources))
 
     names = _Names.of(graph.namer, name, kind)
-    this_store, other_store = _window_stores(names, options, windows)
-    waiting = _waiting_store(options, names.this_generated, kind) if kind.keeps_left else None
-    _add_windowed(this, names.this_windowed, this_store)
-    _add_windowed(other, names.other_windowed, other_store)
+    stores = _Stores.of(names, options, windows, kind)
+    _add_windowed(this, names.this_windowed, stores.this)
+    _add_windowed(other, names.other_windowed, stores.other)
     if options.store_name is None:
-        for store in (this_store, other_store, waiting):
-            if store is not None:
-                graph.implicit_names.add_store(store.name, logging=store.logging)
+        for store in stores:
+            graph.implicit_names.add_store(store.name, logging=store.logging)
+    node = _join_node(names, stores, joiner, kind, with_key=with_key)
+    graph.add(node, this.node, other.node)
+    return Place(graph, node, names.merge, options.key_serde, value_serde(joiner), sources)
+
+
+def _join_node(
+    names: _Names, stores: _Stores[K, V, VO], joiner: Callable[..., object], kind: JoinKind, *, with_key: bool
+) -> StreamStreamJoinNode:
+    """Makes the node of the join of both sides, and of the join of a stream with itself, which may take its place."""
+    windows, options = stores.this.windows, stores.this.options
+    name = options.name
 
     def side(of: _WindowStore[K, V, VO], *, left: bool) -> StreamStreamJoin:
         return StreamStreamJoin(
             of.name,
-            None if waiting is None else waiting.name,
+            None if stores.waiting is None else stores.waiting.name,
             joiner,
             left=left,
             outer=kind.keeps_left if left else kind.keeps_right,
@@ -202,25 +243,26 @@ def join_streams(
             idle_ms=None if options.idle is None else duration_ms(options.idle, "idle"),
         )
 
-    shared = () if waiting is None else (waiting,)
     self_join = StreamSelfJoin(
-        this_store.name, joiner, windows.before_ms, windows.after_ms, _retention_ms(windows), with_key
+        stores.this.name, joiner, windows.before_ms, windows.after_ms, _retention_ms(windows), with_key
     )
-    node = StreamStreamJoinNode(
+    return StreamStreamJoinNode(
         this_windowed=names.this_windowed,
         other_windowed=names.other_windowed,
         this_join=Step(
-            _named(name, names.this_suffix, names.this_generated), side(other_store, left=True), (other_store, *shared)
+            _named(name, names.this_suffix, names.this_generated),
+            side(stores.other, left=True),
+            (stores.other, *stores.shared),
         ),
         other_join=Step(
-            _named(name, names.other_suffix, names.other_generated), side(this_store, left=False), (this_store, *shared)
+            _named(name, names.other_suffix, names.other_generated),
+            side(stores.this, left=False),
+            (stores.this, *stores.shared),
         ),
         merge=Step(names.merge, PassThrough()),
-        self_join=Step(names.merge, self_join, (this_store,)),
+        self_join=Step(names.merge, self_join, (stores.this,)),
         joins_null_keys=kind.keeps_left,
     )
-    graph.add(node, this.node, other.node)
-    return Place(graph, node, names.merge, options.key_serde, value_serde(joiner), sources)
 
 
 def _check_keys(this: Place, other: Place, given: SerdeOrDefault, serde: SerdeOrDefault) -> None:
@@ -244,18 +286,6 @@ def _with_types(options: StreamJoined[K, V, VO], this: Place, other: Place) -> S
 def _add_windowed(place: Place, name: str, store: _WindowStore[K, V, VO]) -> None:
     operator, stores = KeepForJoin(store.name), (store,)
     place.graph.add(OperatorNode(name, lambda: operator, stores=lambda: stores), place.node)
-
-
-def _window_stores(
-    names: _Names, options: StreamJoined[K, V, VO], windows: JoinWindows
-) -> tuple[_WindowStore[K, V, VO], _WindowStore[K, V, VO]]:
-    this_base = _suffixed(options.store_name, names.this_suffix) or names.this_generated
-    other_base = _suffixed(options.store_name, names.other_suffix) or names.other_generated
-    this_supplier, other_supplier = _suppliers(options, windows)
-    return (
-        _window_store(this_base, windows, options, options.value_serde, this_supplier),
-        _window_store(other_base, windows, options, options.other_value_serde, other_supplier),
-    )
 
 
 def _window_store(

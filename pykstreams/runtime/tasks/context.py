@@ -83,7 +83,7 @@ class TaskState:
     wall_clock_schedules: PunctuationQueue
     in_flight: InFlight
     input_watch: InputWatch
-    global_stores: Mapping[str, Any] = field(default_factory=dict)
+    global_stores: Mapping[str, object] = field(default_factory=dict)
     """Read-only; every node may read them."""
     stores: dict[str, Any] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)

@@ -70,7 +70,7 @@ class TaskParts:
     collector: RecordCollector
     cache: RecordCache
     metrics: StreamsMetrics
-    global_stores: Mapping[str, Any] = field(default_factory=dict)
+    global_stores: Mapping[str, object] = field(default_factory=dict)
     """The global stores by name, as tasks may see them."""
     wake: Callable[[], None] = lambda: None
     """Called from any thread when something that was in flight has finished, so that ``process`` is due."""

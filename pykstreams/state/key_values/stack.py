@@ -5,7 +5,6 @@ A layer that is off is not there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeVar
 
 from pykstreams.core.errors import ConfigError
@@ -29,7 +28,7 @@ from pykstreams.state.key_values.metered import (
 )
 from pykstreams.state.layers.caching import CachingStore
 from pykstreams.state.layers.changelogging import ChangeLogging
-from pykstreams.state.layers.metered_store import Layers
+from pykstreams.state.layers.metered_store import Layers, StoreParts
 from pykstreams.state.layers.rows import RowCodec
 from pykstreams.state.spec import StoreBuilder
 
@@ -39,14 +38,14 @@ V = TypeVar("V")
 
 def key_value_store(builder: StoreBuilder[KeyValueStore[K, V]]) -> KeyValueStore[K, V]:
     """Builds a plain store."""
-    return MeteredKeyValueStore(*key_value_parts(builder, MeteredKeyValueStore.layout))
+    return MeteredKeyValueStore(key_value_parts(builder, MeteredKeyValueStore.layout))
 
 
 def timestamped_key_value_store(
     builder: StoreBuilder[TimestampedKeyValueStore[K, V]],
 ) -> TimestampedKeyValueStore[K, V]:
     """Builds a store with timestamps."""
-    return MeteredTimestampedKeyValueStore(*key_value_parts(builder, MeteredTimestampedKeyValueStore.layout))
+    return MeteredTimestampedKeyValueStore(key_value_parts(builder, MeteredTimestampedKeyValueStore.layout))
 
 
 def timestamped_key_value_store_with_headers(
@@ -54,14 +53,12 @@ def timestamped_key_value_store_with_headers(
 ) -> TimestampedKeyValueStoreWithHeaders[K, V]:
     """Builds a store with timestamps and headers."""
     return MeteredTimestampedKeyValueStoreWithHeaders(
-        *key_value_parts(builder, MeteredTimestampedKeyValueStoreWithHeaders.layout)
+        key_value_parts(builder, MeteredTimestampedKeyValueStoreWithHeaders.layout)
     )
 
 
-def key_value_parts(
-    builder: StoreBuilder[TaskStore], layout: Layout
-) -> tuple[str, object, object, Engine, Callable[[StoreContext, RowCodec], Layers]]:
-    """The layers of a metered key-value store of that layout."""
+def key_value_parts(builder: StoreBuilder[TaskStore], layout: Layout) -> StoreParts:
+    """The parts of a metered key-value store of that layout."""
     known = builder.key_serde is not None and not isinstance(builder.key_serde, OverDefault)
     if known:
         _check_prefixes(builder, builder.key_serde)
@@ -84,7 +81,7 @@ def key_value_parts(
         cache = CachingStore(top, context.cache, current, codec.encoder())
         return Layers(cache, cache)
 
-    return builder.name, builder.key_serde, builder.value_serde, engine, open_layers
+    return StoreParts(builder.name, builder.key_serde, builder.value_serde, engine, open_layers)
 
 
 def _check_prefixes(builder: StoreBuilder[TaskStore], key_serde: object) -> None:

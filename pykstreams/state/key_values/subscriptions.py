@@ -44,4 +44,4 @@ class SubscriptionStore(MeteredTimestampedKeyValueStoreWithHeaders[CombinedKey[A
 
 def subscription_store(builder: StoreBuilder[SubscriptionStore]) -> SubscriptionStore:
     """Builds the store; key and value serde of the builder are those of combined keys and subscriptions."""
-    return SubscriptionStore(*key_value_parts(builder, SubscriptionStore.layout))
+    return SubscriptionStore(key_value_parts(builder, SubscriptionStore.layout))

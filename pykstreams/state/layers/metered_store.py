@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeVar
 
@@ -44,8 +45,19 @@ class Layers(NamedTuple):
     cache: CachingStore | None
 
 
+@dataclass(frozen=True, slots=True)
+class StoreParts:
+    """The parts of which a store is made; ``open_layers`` opens what lies below its outermost layer."""
+
+    name: str
+    key_serde: object
+    value_serde: object
+    engine: Engine
+    open_layers: Callable[[StoreContext, RowCodec], Layers]
+
+
 class MeteredStore(EngineStore):
-    """A store as it is handed out; ``open_layers`` opens what lies below it.
+    """A store as it is handed out.
 
     Its metrics are those of a whole store, as users and operators see it: a get may be answered by the record cache.
     """
@@ -53,17 +65,10 @@ class MeteredStore(EngineStore):
     operations: ClassVar[Mapping[str, str]] = {}
     """The methods that are measured, and under which names; the closures of operators included."""
 
-    def __init__(
-        self,
-        name: str,
-        key_serde: object,
-        value_serde: object,
-        engine: Engine,
-        open_layers: Callable[[StoreContext, RowCodec], Layers],
-    ) -> None:
-        super().__init__(name, engine)
-        self._serdes = key_serde, value_serde
-        self._open_layers = open_layers
+    def __init__(self, parts: StoreParts) -> None:
+        super().__init__(parts.name, parts.engine)
+        self._serdes = parts.key_serde, parts.value_serde
+        self._open_layers = parts.open_layers
         self._position_of: PositionOf = _unknown
 
     def init(self, context: StoreContext, root: TaskStore | None = None) -> None:

@@ -26,12 +26,12 @@ from pykstreams.state.interfaces.session_store import (
     SessionStore,
     SessionStoreWithHeaders,
 )
-from pykstreams.state.interfaces.store import ChangelogRow, FlushListener, KeyValueIterator, StoreContext
+from pykstreams.state.interfaces.store import ChangelogRow, FlushListener, KeyValueIterator
 from pykstreams.state.layers.cache_entries import UNSET
 from pykstreams.state.layers.cache_flush import Send, Straight
 from pykstreams.state.layers.changelogging import record_being_processed
-from pykstreams.state.layers.metered_store import Layers, MeteredStore
-from pykstreams.state.layers.rows import RowCodec, null_key
+from pykstreams.state.layers.metered_store import MeteredStore, StoreParts
+from pykstreams.state.layers.rows import null_key
 from pykstreams.state.sessions.answers import answer
 from pykstreams.state.sessions.end_index import EndIndex
 from pykstreams.state.sessions.order import InMemorySessions, SegmentOrder, SessionOrder, TimeOrder
@@ -42,17 +42,13 @@ AGG = TypeVar("AGG")
 
 
 @dataclass(frozen=True, slots=True)
-class SessionParts:
+class SessionParts(StoreParts):
     """The parts of which a session store is made.
 
     :param index: the sessions by their end, where the store keeps such an index.
     """
 
-    name: str
-    key_serde: object
-    value_serde: object
     engine: SegmentedEngine
-    open_layers: Callable[[StoreContext, RowCodec], Layers]
     schema: SessionKeySchema
     index: EndIndex | None = None
 
@@ -74,7 +70,7 @@ class MeteredSessionStore(MeteredStore, SessionStore[K, AGG]):
     }
 
     def __init__(self, parts: SessionParts) -> None:
-        super().__init__(parts.name, parts.key_serde, parts.value_serde, parts.engine, parts.open_layers)
+        super().__init__(parts)
         self._segments = parts.engine
         self._schema = parts.schema
         self._index = parts.index

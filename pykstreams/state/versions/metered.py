@@ -25,7 +25,7 @@ from pykstreams.state.interfaces.versioned_store import (
     VersionedRecordIterator,
     time_span,
 )
-from pykstreams.state.layers.metered_store import Layers, MeteredStore
+from pykstreams.state.layers.metered_store import Layers, MeteredStore, StoreParts
 from pykstreams.state.layers.rows import RowCodec, null_key
 from pykstreams.state.versions.answers import answer
 from pykstreams.state.versions.history import RawVersion
@@ -94,7 +94,7 @@ class MeteredVersionedStore(MeteredStore, VersionedKeyValueStore[K, V]):
                 self._delete_bytes = _deleted_and_logged(history.delete, log)
             return Layers(engine, None)
 
-        super().__init__(name, key_serde, value_serde, engine, open_layers)
+        super().__init__(StoreParts(name, key_serde, value_serde, engine, open_layers))
         self._history = history
         self.can_be_released = history.can_be_released
         self._close_closures()

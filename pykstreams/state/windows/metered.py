@@ -17,7 +17,7 @@ from pykstreams.state.encoding.layout import PLAIN, TIMESTAMPED, WITH_HEADERS
 from pykstreams.state.engines.segments import SegmentedEngine
 from pykstreams.state.interfaces.engine import Row
 from pykstreams.state.interfaces.query import Query
-from pykstreams.state.interfaces.store import ChangelogRow, KeyValueIterator, StoreContext, ValueTimestampHeaders
+from pykstreams.state.interfaces.store import ChangelogRow, KeyValueIterator, ValueTimestampHeaders
 from pykstreams.state.interfaces.window_store import (
     RawWindowRow,
     TimestampedWindowStore,
@@ -25,8 +25,7 @@ from pykstreams.state.interfaces.window_store import (
     WindowStore,
     WindowStoreIterator,
 )
-from pykstreams.state.layers.metered_store import Layers, MeteredStore
-from pykstreams.state.layers.rows import RowCodec
+from pykstreams.state.layers.metered_store import MeteredStore, StoreParts
 from pykstreams.state.windows.answers import answer
 from pykstreams.state.windows.duplicates import RetainedDuplicates
 from pykstreams.state.windows.reads import WindowReads
@@ -44,7 +43,7 @@ V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
-class WindowParts:
+class WindowParts(StoreParts):
     """The parts of which a window store is made.
 
     :param size_ms: the length of its windows, for the keys that are returned.
@@ -54,11 +53,7 @@ class WindowParts:
         joins keep them as starts.
     """
 
-    name: str
-    key_serde: object
-    value_serde: object
     engine: SegmentedEngine
-    open_layers: Callable[[StoreContext, RowCodec], Layers]
     schema: WindowKeySchema
     size_ms: int
     interval_ms: int
@@ -86,7 +81,7 @@ class MeteredWindowStore(MeteredStore, WindowStore[K, V]):
     }
 
     def __init__(self, parts: WindowParts) -> None:
-        super().__init__(parts.name, parts.key_serde, parts.value_serde, parts.engine, parts.open_layers)
+        super().__init__(parts)
         self._segments = parts.engine
         self._schema = parts.schema
         self._size_ms = parts.size_ms
