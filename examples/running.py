@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pykstreams import StreamsConfig, Topology, Windowed
 from pykstreams.dsl.script import load_script
 from pykstreams.serdes import JsonSerde
-from pykstreams.testing import TopologyTestDriver
+from pykstreams.testing import ProducedRecord, TopologyTestDriver
 from pykstreams.topology.plan import SinkNode, SourceNode, TopologyPlan
 
 FOLDER = Path(__file__).parent
@@ -95,6 +95,19 @@ def played(example: Example) -> Iterator[str]:
                 with store.all() as rows:
                     for row in rows:
                         yield f"  {name}: {_text(row.key)} = {_text(getattr(row.value, 'value', row.value))}"
+
+
+def written_bytes(example: Example) -> list[ProducedRecord]:
+    """Pipes the records of an example through the test driver, and returns all that is written to any topic."""
+    topology, config = example.topology()
+    topics = _Topics(topology.plan(config))
+    records = example.records
+    with TopologyTestDriver(topology, config, initial_wall_clock_time=records[0].time) as driver:
+        for record in records:
+            key, value = topics.read[record.topic]
+            piped = driver.create_input_topic(record.topic, key, value)
+            piped.pipe_input(_typed(key, record.key), _typed(value, record.value), record.time)
+        return driver.take_produced()
 
 
 def send(example: Example, bootstrap_servers: str) -> None:

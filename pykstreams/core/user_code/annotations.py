@@ -54,8 +54,7 @@ def returned_annotation(function: Callable[..., object]) -> object:
         written = inner
     if isinstance(written, type) or typing.get_origin(written) is not None:
         return written
-    found = _annotation(written)
-    return found if owner is None or isinstance(found, Unresolved) else _of_owner(found, written, owner)
+    return _annotation(written) if owner is None else _returned_by_method(written, owner)
 
 
 def parameters_of(function: Callable[..., object]) -> tuple[Parameter, ...]:
@@ -98,18 +97,21 @@ def written_function(function: Callable[..., object]) -> Callable[..., object]:
     return function
 
 
-def _of_owner(type_: object, method: Callable[..., object], owner: object) -> object:
+def _returned_by_method(method: Callable[..., object], owner: object) -> object:
     """The type that a method of an object, or of a class, returns: that class for ``Self``, and in the place of the
     variables of a generic class the types that are given to it.
     """
     class_ = owner if isinstance(owner, type) else type(owner)
-    if type_ is typing.Self:
-        return class_
     name = getattr(method, "__name__", "")
     defined_in = next((one for one in class_.__mro__ if name in vars(one)), class_)
+    found = _annotation(method, class_=defined_in)
+    if found is typing.Self:
+        return class_
+    if isinstance(found, Unresolved):
+        return found
     variables = getattr(defined_in, "__parameters__", ())
     given = given_to(defined_in, getattr(owner, "__orig_class__", class_))
-    return with_parameters(type_, dict(zip(variables, given, strict=False)))
+    return with_parameters(found, dict(zip(variables, given, strict=False)))
 
 
 def _inside(function: Callable[..., object]) -> Callable[..., object]:
@@ -136,7 +138,7 @@ def _plain(function: Callable[..., object]) -> Callable[..., object]:
     return type(function).__call__
 
 
-def _annotation(function: Callable[..., object], name: str = "return") -> object:
+def _annotation(function: Callable[..., object], name: str = "return", class_: type | None = None) -> object:
     if not inspect.isfunction(function):
         return NOT_ANNOTATED  # one that is written in C
     annotation: object = "..."
@@ -145,9 +147,15 @@ def _annotation(function: Callable[..., object], name: str = "return") -> object
         if annotation is NOT_ANNOTATED:
             return NOT_ANNOTATED
         around = SimpleNamespace(__annotations__={name: annotation})
-        return typing.get_type_hints(around, function.__globals__, _enclosing(function), include_extras=True)[name]
+        names = _type_parameters(class_) | _type_parameters(function) | _enclosing(function)
+        return typing.get_type_hints(around, function.__globals__, names, include_extras=True)[name]
     except Exception as error:  # an annotation is an expression of the user, and nobody has evaluated it before
         return Unresolved(annotation, error)
+
+
+def _type_parameters(generic: object) -> dict[str, object]:
+    """The parameters in ``def function[T]`` or ``class Name[T]``, which no module has."""
+    return {one.__name__: one for one in getattr(generic, "__type_params__", ())}
 
 
 def _enclosing(function: FunctionType) -> dict[str, object]:

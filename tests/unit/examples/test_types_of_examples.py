@@ -1,27 +1,37 @@
 """Examples say types: what they write, and the names of it, is what they wrote while they said serdes.
 
-``tests/golden/example_serdes.json`` was recorded from the scripts as they were then.
+``tests/golden/example_serdes.json`` and ``example_bytes.json`` were recorded from the scripts as they were then.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
 import pytest
 
+from examples.running import examples, written_bytes
 from pykstreams import StreamsConfig
 from pykstreams.dsl.script import load_script
+from pykstreams.testing import ProducedRecord
 from pykstreams.topology.plan import SinkNode, SourceNode
 
 ROOT = Path(__file__).parents[3]
 RECORDED: dict[str, dict[str, object]] = json.loads((ROOT / "tests/golden/example_serdes.json").read_text())
+BYTES: dict[str, dict[str, str]] = json.loads((ROOT / "tests/golden/example_bytes.json").read_text())
 CONFIG = StreamsConfig({"application.id": "app", "bootstrap.servers": "x:1"})
 
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_names_and_serdes_of_an_example_are_those_of_before(name: str) -> None:
     assert shape(name) == RECORDED[name]
+
+
+@pytest.mark.parametrize("name", BYTES)
+def test_topics_of_an_example_have_the_bytes_of_before(name: str) -> None:
+    """For the records of its folder: those for others, those of changelogs and those in between."""
+    assert digests(written_bytes(examples()[name])) == BYTES[name]
 
 
 def test_all_examples_but_one_name_no_serde() -> None:
@@ -32,6 +42,14 @@ def test_all_examples_but_one_name_no_serde() -> None:
 
 def test_what_was_recorded_is_still_there() -> None:
     assert RECORDED.keys() <= {path.stem for path in scripts()}
+
+
+def digests(written: list[ProducedRecord]) -> dict[str, str]:
+    """A digest of the keys, values and timestamps of each topic, in their order."""
+    found = {record.topic: hashlib.sha256() for record in written}
+    for record in written:
+        found[record.topic].update(repr((record.key, record.value, record.timestamp)).encode())
+    return {topic: digest.hexdigest() for topic, digest in sorted(found.items())}
 
 
 def scripts() -> list[Path]:

@@ -14,13 +14,11 @@ import pytest
 import typing_extensions
 
 from pykstreams import (
-    FixedKeyProcessor,
     KeyValue,
     Processor,
     Record,
     StreamsBuilder,
     StreamsConfig,
-    ValueTransformerWithKey,
 )
 from pykstreams.dsl.annotations.inference import (
     aggregate_serde,
@@ -34,7 +32,6 @@ from pykstreams.dsl.annotations.inference import (
     value_serde,
     values_serde,
 )
-from pykstreams.serdes.by_type import TYPES
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
 from pykstreams.topology.checks.missing_serdes import missing_serdes
 
@@ -217,63 +214,6 @@ def test_aliases_and_what_stands_around_types_are_looked_through_in_pairs() -> N
     assert pair_serdes(annotated_pair) == pair_serdes(key_value)
 
 
-class Parser(Generic[T]):
-    """What it returns is said by who makes it, or derives from it."""
-
-    def parse(self, value: object) -> T:
-        raise AssertionError
-
-    @functools.cache  # noqa: B019 - as users write it
-    def parsed(self, value: object) -> T:
-        raise AssertionError
-
-    @classmethod
-    def of_class(cls, value: object) -> T:
-        raise AssertionError
-
-    def several(self, value: object) -> list[T]:
-        raise AssertionError
-
-    def __call__(self, value: object) -> Box[T]:
-        raise AssertionError
-
-
-class ListParser(Parser[list[T]], Generic[T]):
-    """The same variable has another meaning here."""
-
-
-class OrderParser(Parser[Order]): ...
-
-
-@pytest.mark.parametrize(
-    ("function", "type_"),
-    [
-        (OrderParser().parse, Order),
-        (OrderParser().parsed, Order),
-        (OrderParser.of_class, Order),
-        (OrderParser(), Box[Order]),
-        (functools.partial(OrderParser(), 1), Box[Order]),
-        (Parser[Order]().parse, Order),
-        (ListParser[Order]().parse, list[Order]),
-    ],
-)
-def test_methods_of_generic_classes_return_the_types_that_are_given(
-    function: Callable[..., object], type_: Any
-) -> None:
-    assert value_serde(function) is TYPES.serde(type_)
-
-
-def test_methods_of_generic_classes_return_several_of_the_types_that_are_given() -> None:
-    assert values_serde(OrderParser().several) is TYPES.serde(Order)
-
-
-def test_a_generic_class_whose_types_nobody_gives_says_nothing() -> None:
-    told = reason(value_serde(Parser().parse)) or ""
-
-    assert "parse (test_annotated_functions.py:" in told
-    assert told.endswith(") is annotated to return T, which stands for no serde" + CURE)
-
-
 def later(value: object) -> Awaitable[Order]:
     raise AssertionError
 
@@ -306,54 +246,6 @@ def in_a_sequence(value: object) -> MutableSequence[Order]:
 @pytest.mark.parametrize("function", [in_a_deque, in_a_set, in_a_sequence])
 def test_the_type_is_found_of_what_is_in_a_collection(function: Callable[..., Iterable[object]]) -> None:
     assert repr(values_serde(function)) == ORDERS
-
-
-K = TypeVar("K")
-V = TypeVar("V")
-R = TypeVar("R")
-
-
-class Enriching(Processor[str, V, str, R], Generic[V, R]):
-    """A processor of a library: the rest of its types is said by who derives from it."""
-
-
-class Timing(Enriching[Order, R]):
-    """One between the two."""
-
-
-class Mixed:
-    """Something else that a class may derive from."""
-
-
-class ToKinds(Mixed, Timing[Kind]):
-    def process(self, record: Record[str, Order]) -> None:
-        """Forwards nothing."""
-
-
-class Inside(FixedKeyProcessor[K, V, R], Generic[R, K, V]):
-    """Its types stand in another order."""
-
-
-class Replacing(ValueTransformerWithKey[str, V, list[V]], Generic[V]):
-    """What it returns has its type inside."""
-
-
-def enriching() -> Enriching[int, Order]:
-    raise AssertionError
-
-
-@pytest.mark.parametrize("supplier", [ToKinds, Timing[Kind], Enriching[Order, Kind], functools.partial(ToKinds)])
-def test_types_of_processors_are_found_through_generic_classes_between(supplier: Callable[[], Any]) -> None:
-    assert [repr(one) for one in processor_serdes(supplier)] == ["StringSerde(encoding='utf-8')", "JsonSerde(Kind)"]
-
-
-def test_types_of_processors_are_found_where_a_function_makes_them() -> None:
-    assert [repr(one) for one in processor_serdes(enriching)] == ["StringSerde(encoding='utf-8')", ORDERS]
-
-
-def test_types_of_processors_are_found_by_their_names_and_inside_of_others() -> None:
-    assert repr(fixed_key_processor_serde(Inside[Order, str, int])) == ORDERS
-    assert transformer_serde(Replacing[Order]) is value_serde(list[Order])
 
 
 def anything(value: object) -> Any:
@@ -464,7 +356,7 @@ def test_the_reason_why_an_annotation_says_no_serde(
     assert reason(serde_of(function)) == why.format(shown_function(function))
 
 
-class Untyped(Mixed, Processor):  # type: ignore[type-arg]
+class Untyped(Processor):  # type: ignore[type-arg]
     def process(self, record: Record[Any, Any]) -> None:
         """Forwards nothing."""
 
@@ -515,7 +407,7 @@ def test_a_class_without_serde_is_told_to_be_given() -> None:
 
 
 def test_the_reason_why_nothing_is_known_of_a_processor_may_be_the_function_that_makes_it() -> None:
-    made = lambda: ToKinds()  # noqa: E731 - as users write it
+    made = lambda: Untyped()  # noqa: E731 - as users write it
 
     keys, values = processor_serdes(made)
 
