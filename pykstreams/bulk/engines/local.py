@@ -25,6 +25,7 @@ from pykstreams.bulk.stages.fold import fold, fold_by_time, restore
 from pykstreams.bulk.stages.newest import encode_newest, keyed
 from pykstreams.bulk.stages.store_job import StoreJob
 from pykstreams.bulk.stages.write import fold_and_write, write
+from pykstreams.bulk.targets.target import FoldOrder
 from pykstreams.state.bulk.folder import folder_at
 from pykstreams.state.bulk.job_lock import work_folder
 
@@ -121,9 +122,9 @@ def build_task(job: StoreJob, task: int, scratch: str) -> str:
 def _last_stage(
     job: StoreJob, task: int, attempt: str, batches: Iterator[pa.RecordBatch], folder: Path
 ) -> Iterator[pa.RecordBatch]:
-    if job.target.in_key_order:
+    if job.target.order is FoldOrder.AS_STORED:
         return fold_and_write(job, task, attempt, batches)
-    if job.target.by_time:
+    if job.target.order is FoldOrder.BY_TIME:
         logged = _sorted(folder, "logged", ENCODED, BY_KEY, fold_by_time(job, task, attempt, batches))
         rows = restore(job, task, logged)
     else:
@@ -132,7 +133,7 @@ def _last_stage(
 
 
 def _order(job: StoreJob) -> tuple[str, ...]:
-    return BY_TIME if job.target.by_time else BY_KEY
+    return BY_TIME if job.target.order is FoldOrder.BY_TIME else BY_KEY
 
 
 def _sorted(

@@ -37,6 +37,7 @@ from pykstreams.bulk.stages.newest import encode_newest, keyed
 from pykstreams.bulk.stages.store_job import StoreJob
 from pykstreams.bulk.stages.together import JobsTogether, numbered
 from pykstreams.bulk.stages.write import fold_and_write, write
+from pykstreams.bulk.targets.target import FoldOrder
 from pykstreams.core.errors import BootstrapError, ConfigError
 
 Stage: TypeAlias = Callable[..., Iterator[pa.RecordBatch]]
@@ -96,11 +97,11 @@ class SparkEngine:
         parts = [self._encoded(*one) for one in zip(together.jobs, together.firsts, rows, strict=True)]
         first = beginnings(self.session, together.tasks, _ENCODED_SQL)
         encoded = _union([first, *parts]).repartitionById(together.tasks, "task")
-        if target.by_time:
+        if target.order is FoldOrder.BY_TIME:
             by_time = begun(_attempt(fold_by_time, together))
             logged = encoded.sortWithinPartitions(*BY_TIME).mapInArrow(by_time, _ENCODED_SQL)
             engine_rows = logged.sortWithinPartitions(*BY_KEY).mapInArrow(_restoring(together), _ROWS_SQL)
-        elif target.in_key_order:
+        elif target.order is FoldOrder.AS_STORED:
             reporting = begun(_reporting(fold_and_write, together))
             return encoded.sortWithinPartitions(*BY_KEY).mapInArrow(reporting, _REPORT_SQL)
         else:
@@ -139,7 +140,7 @@ class SparkEngine:
     def _divided(self, jobs: Sequence[StoreJob], rows: Sequence[SparkRows]) -> list[StoreJob]:
         """The jobs with partitions divided that have many rows, at keys that samples give."""
         cores = self.session.sparkContext.defaultParallelism
-        counts = {at: rows[at].count() for at, job in enumerate(jobs) if job.target.in_key_order}
+        counts = {at: rows[at].count() for at, job in enumerate(jobs) if job.target.order is FoldOrder.AS_STORED}
         samples = [
             rows[at]
             .sampled(min(1.0, _SAMPLED_ROWS / count))
@@ -248,9 +249,9 @@ def _need_java() -> None:
 
 def _together(jobs: Sequence[StoreJob], rows: Sequence[SparkRows]) -> Iterator[tuple[JobsTogether, list[SparkRows]]]:
     """Jobs whose stages are the same, with their rows."""
-    ways: dict[tuple[bool, bool], list[int]] = {}
+    ways: dict[FoldOrder, list[int]] = {}
     for at, job in enumerate(jobs):
-        ways.setdefault((job.target.by_time, job.target.in_key_order), []).append(at)
+        ways.setdefault(job.target.order, []).append(at)
     for places in ways.values():
         yield JobsTogether(tuple(jobs[at] for at in places)), [rows[at] for at in places]
 

@@ -26,6 +26,7 @@ from pykstreams.bulk.targets.target import (
     Add,
     EncodedRow,
     EncodeRow,
+    FoldOrder,
     FoldRows,
     Refuse,
     RowError,
@@ -62,12 +63,11 @@ class Aggregates:
     partitioner: StreamPartitioner[object, object] | None = None
     row_key = None
     keeps_last = False
-    by_time = False
 
     @property
-    def in_key_order(self) -> bool:
+    def order(self) -> FoldOrder:
         """Windows are kept by time."""
-        return not isinstance(self.node.supplier, _WINDOWED)
+        return FoldOrder.BY_KEY if isinstance(self.node.supplier, _WINDOWED) else FoldOrder.AS_STORED
 
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         name, encode_key = self.store.name, codec_of(self.store).encode_key

@@ -20,6 +20,7 @@ from pykstreams.bulk.targets.target import (
     DuplicateKeyError,
     EncodedRow,
     EncodeRow,
+    FoldOrder,
     FoldRows,
     Refuse,
     RowError,
@@ -49,8 +50,7 @@ class Entries:
     partitioner: StreamPartitioner[object, object] | None = None
     row_key = None
     keeps_last = True
-    by_time = False
-    in_key_order = True
+    order = FoldOrder.AS_STORED
 
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         name, codec = self.store.name, codec_of(self.store)
@@ -80,8 +80,7 @@ class _TimedEntries(ABC):
     partitioner: StreamPartitioner[object, object] | None = None
     row_key = None
     keeps_last = True
-    by_time = False
-    in_key_order = False
+    order = FoldOrder.BY_KEY
 
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         name, kept, schema = self.store.name, StoreInMemory(self.store, self.store.task(0)), self._schema()

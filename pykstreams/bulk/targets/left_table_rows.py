@@ -23,7 +23,7 @@ from pykstreams.bulk.sources.rows import RowParts
 from pykstreams.bulk.targets.entries import newest_of_keys
 from pykstreams.bulk.targets.partitions import partition_chooser
 from pykstreams.bulk.targets.store_in_memory import OfflineNode, StoreInMemory
-from pykstreams.bulk.targets.target import Add, EncodeRow, FoldRows, RowError, checked_time, no_key
+from pykstreams.bulk.targets.target import Add, EncodeRow, FoldOrder, FoldRows, RowError, checked_time, no_key
 from pykstreams.core.ids import TaskId
 from pykstreams.core.types import Forward, Headers, StreamPartitioner
 from pykstreams.processors.foreign_keys.foreign_key_join import SubscriptionReceive, SubscriptionSend
@@ -67,8 +67,7 @@ class LeftTableRows:
     latest: bool
     partitioner: StreamPartitioner[object, object] | None = None
     keeps_last = True
-    by_time = False
-    in_key_order = True
+    order = FoldOrder.AS_STORED
 
     @property
     def row_key(self) -> Callable[[], Callable[[object], bytes]]:

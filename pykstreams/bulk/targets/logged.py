@@ -13,6 +13,7 @@ from pykstreams.bulk.targets.target import (
     Add,
     EncodedRow,
     EncodeRow,
+    FoldOrder,
     FoldRows,
     Refuse,
     RowError,
@@ -47,18 +48,16 @@ class ChangelogRows:
     @property
     def keeps_last(self) -> bool:
         """All versions of a key count."""
-        return not self.by_time
+        return self.order is not FoldOrder.BY_TIME
 
     @property
-    def by_time(self) -> bool:
-        """Versions of all keys are logged in the order of time."""
-        return isinstance(self.store.builder.supplier, VersionedBytesStoreSupplier)
-
-    @property
-    def in_key_order(self) -> bool:
-        """Windows and sessions are kept by time, versions in blocks."""
-        composed = WindowBytesStoreSupplier, SessionBytesStoreSupplier, VersionedBytesStoreSupplier
-        return not isinstance(self.store.builder.supplier, composed)
+    def order(self) -> FoldOrder:
+        """Versions of all keys are logged in the order of time; windows and sessions are kept by time."""
+        supplier = self.store.builder.supplier
+        if isinstance(supplier, VersionedBytesStoreSupplier):
+            return FoldOrder.BY_TIME
+        composed = WindowBytesStoreSupplier, SessionBytesStoreSupplier
+        return FoldOrder.BY_KEY if isinstance(supplier, composed) else FoldOrder.AS_STORED
 
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         name, supplier = self.store.name, self.store.builder.supplier
@@ -85,7 +84,7 @@ class ChangelogRows:
         return encode
 
     def folder(self) -> FoldRows:
-        return _every if self.by_time else newest_of_keys(self.store.name, self.latest)
+        return _every if self.order is FoldOrder.BY_TIME else newest_of_keys(self.store.name, self.latest)
 
 
 def _every(rows: Iterator[EncodedRow], refuse: Refuse) -> Iterator[ChangelogRow]:

@@ -7,6 +7,7 @@ is sorted, and the fold of equal rows is equal.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import Enum, auto
 from typing import NamedTuple, Protocol, TypeAlias
 
 from pykstreams.bulk.application import StorePlace
@@ -55,6 +56,18 @@ def duplicate(store: str, key: object) -> DuplicateKeyError:
     )
 
 
+class FoldOrder(Enum):
+    """The order in which the rows of a partition are folded; those of one key are in the order of their times."""
+
+    BY_TIME = auto()
+    """In the order of times, whatever the keys are."""
+    BY_KEY = auto()
+    """In the order of keys, which is not that of the rows in the engine."""
+    AS_STORED = auto()
+    """In the order of keys, as the engine has its rows: they need no sorting, and the keys of a partition can be shared
+    out among several tasks."""
+
+
 class Target(Protocol):
     """How rows of one kind become changelog rows of one store."""
 
@@ -76,16 +89,8 @@ class Target(Protocol):
         ...
 
     @property
-    def by_time(self) -> bool:
-        """Whether rows are folded in the order of their times instead of by key and then by time."""
-        ...
-
-    @property
-    def in_key_order(self) -> bool:
-        """Whether the rows of the engine come in the order of the keys that are folded.
-
-        Then they need no sorting, and the keys of a partition can be shared out among several tasks.
-        """
+    def order(self) -> FoldOrder:
+        """The order in which rows are folded."""
         ...
 
     def encoder(self, layout: TopicLayout) -> EncodeRow:

@@ -13,7 +13,7 @@ from itertools import count
 
 from pykstreams.bulk.application import StorePlace
 from pykstreams.bulk.targets.entries import Entries
-from pykstreams.bulk.targets.target import EncodedRow, EncodeRow, FoldRows, Refuse
+from pykstreams.bulk.targets.target import EncodedRow, EncodeRow, FoldOrder, FoldRows, Refuse
 from pykstreams.core.types import StreamPartitioner
 from pykstreams.runtime.topics.topic_admin import TopicLayout
 from pykstreams.state.encoding.composed_keys import PREFIX_BYTES, WindowKeySchema
@@ -28,8 +28,7 @@ class VersionRows:
     partitioner: StreamPartitioner[object, object] | None = None
     row_key = None
     keeps_last = False
-    by_time = True
-    in_key_order = False
+    order = FoldOrder.BY_TIME
 
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         return Entries(self.store, True, self.partitioner).encoder(layout)
@@ -46,8 +45,7 @@ class JoinedStreamRows:
     partitioner: StreamPartitioner[object, object] | None = None
     row_key = None
     keeps_last = False
-    by_time = True
-    in_key_order = False
+    order = FoldOrder.BY_TIME
 
     def encoder(self, layout: TopicLayout) -> EncodeRow:
         return Entries(self.store, True, self.partitioner).encoder(layout)
