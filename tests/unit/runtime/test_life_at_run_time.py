@@ -192,9 +192,13 @@ def test_an_application_that_is_paused_before_its_start_restores_nothing_until_i
     second.pause()
     second.start()
     assert second.wait_for_state(State.RUNNING, 30_000)
+
+    def restoring() -> list[TaskId]:
+        return [task for task, health in second.health().tasks.items() if not health.running]
+
+    wait_for(second, lambda: restoring() == [TaskId(0, 0)])  # the others have nothing to restore
     second.wait(500)
-    restoring = [task for task, health in second.health().tasks.items() if not health.running]
-    assert restoring == [TaskId(0, 0)]
+    assert restoring() == [TaskId(0, 0)]
     lag = second.all_local_store_partition_lags()["counts"][0]
     assert (lag.current_offset_position, lag.end_offset_position, lag.offset_lag) == (0, 1, 1)
     second.resume()
