@@ -32,6 +32,7 @@ from pykstreams.core.processor import (
 )
 from pykstreams.core.processor_wrapper import BUILDING, ProcessorWrapper
 from pykstreams.core.record import FixedKeyRecord, ReceivedRecord, Record, RecordMetadata
+from pykstreams.core.shown_values import shown
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
 from pykstreams.core.user_code.suppliers import check_punctuator, check_supplier
 
@@ -194,8 +195,24 @@ class _Context(DelegatingContext, ProcessorContext[object, object]):
     __slots__ = ()
 
     def forward(self, record: Record[object, object], child_name: str | None = None) -> None:
-        child = self._forward if child_name is None else self._child(child_name)
-        child(record.key, record.value, record.timestamp, record.headers)
+        if child_name is None:
+            child = self._forward
+        elif isinstance(child_name, str):
+            child = self._child(child_name)
+        else:
+            raise self._no_record(f"{shown(record)}, {shown(child_name)}")
+        try:
+            child(record.key, record.value, record.timestamp, record.headers)
+        except AttributeError:
+            if all(hasattr(record, name) for name in ("key", "value", "timestamp", "headers")):
+                raise  # it is of a step below
+            raise self._no_record(shown(record)) from None
+
+    def _no_record(self, given: str) -> StreamsError:
+        return StreamsError(
+            f"{self._node} forwards {given}; expected a Record, as Record(key, value, record.timestamp) or "
+            "record.replace(value=...), and behind it the name of a child at most"
+        )
 
 
 class _FixedKeyContext(DelegatingContext, FixedKeyProcessorContext[object, object]):

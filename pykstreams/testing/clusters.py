@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ClusterError
 from pykstreams.runtime.clients import mock_cluster
 from pykstreams.runtime.clients.admin import ClusterAdmin, TopicSpec
 from pykstreams.serdes.by_type import SerdeOrType
@@ -15,6 +16,10 @@ from pykstreams.testing.cluster_topic import ClusterTopic
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+_DELETED_S = 2.0
+"""How long brokers may tell of a topic after it was deleted."""
+_PAUSE_S = 0.05
 
 
 class EmbeddedCluster(mock_cluster.EmbeddedCluster):
@@ -45,13 +50,14 @@ class EmbeddedCluster(mock_cluster.EmbeddedCluster):
 class KafkaCluster:
     """A real cluster for one test, which takes away what it has made there: the fixture ``kafka``.
 
-    Topics of tests that run at the same time have to differ in their names.
+    Topics of tests that run at the same time have to differ in their names, and from those that are there already.
     """
 
     def __init__(self, bootstrap_servers: str) -> None:
         self.bootstrap_servers = bootstrap_servers
         config = StreamsConfig({"application.id": "kafka-for-tests", "bootstrap.servers": bootstrap_servers})
-        self._admin = ClusterAdmin.open(config.client_supplier, config, "kafka-for-tests", SystemClock())
+        self._clock = SystemClock()
+        self._admin = ClusterAdmin.open(config.client_supplier, config, "kafka-for-tests", self._clock)
         self._topics: set[str] = set()
         self._applications: set[str] = set()
 
@@ -61,9 +67,19 @@ class KafkaCluster:
     def topic(
         self, name: str, key: SerdeOrType[K], value: SerdeOrType[V], *, partitions: int = 1
     ) -> ClusterTopic[K, V]:
-        """Creates a topic, and makes it one for typed produce and consume."""
-        self._topics.add(name)
-        self._admin.create_topics([TopicSpec(name, partitions, 1, {})])
+        """Creates a topic, and makes it one for typed produce and consume; one of this test may be asked for again.
+
+        ``ClusterError`` for one that was there before the test, which would lose it.
+        """
+        if name not in self._topics:
+            if self._is_there(name):
+                raise ClusterError(
+                    f"topic {name!r} is on {self.bootstrap_servers} already, and would be deleted after the test; take "
+                    "brokers for tests alone (KAFKA_BOOTSTRAP_SERVERS, or Docker), or delete it, if a test that was "
+                    "ended has left it"
+                )
+            self._topics.add(name)
+            self._admin.create_topics([TopicSpec(name, partitions, 1, {})])
         return ClusterTopic(self.bootstrap_servers, name, key, value)
 
     def application_id(self, prefix: str) -> str:
@@ -71,6 +87,15 @@ class KafkaCluster:
         found = f"{prefix}-{secrets.token_hex(3)}"
         self._applications.add(found)
         return found
+
+    def _is_there(self, name: str) -> bool:
+        """Whether a topic is there and stays: brokers may still tell of one that a test before has deleted."""
+        deadline = self._clock.monotonic() + _DELETED_S
+        while name in self._admin.partition_counts():
+            if self._clock.monotonic() > deadline:
+                return True
+            self._clock.sleep(_PAUSE_S)
+        return False
 
     def clean_up(self) -> None:
         """Deletes the topics that were created, and the internal topics of the applications."""

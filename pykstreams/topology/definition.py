@@ -138,6 +138,21 @@ class TopologyDefinition:
                 found[text] = None
         return tuple(found)
 
+    def topics_above(self, node: str) -> tuple[str, ...]:
+        """The topics, or patterns of topics, that records of a node come from."""
+        found: dict[str, None] = {}
+        waiting, seen = [node], set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name in seen or name not in self.nodes:
+                continue
+            seen.add(name)
+            one = self.nodes[name]
+            if isinstance(one, SourceDefinition):
+                found |= dict.fromkeys(one.topics or ([one.pattern.pattern] if one.pattern is not None else []))
+            waiting += one.predecessors
+        return tuple(found)
+
     @property
     def global_nodes(self) -> dict[str, GlobalStoreDefinition]:
         """The sources and processors of global stores, each with its store."""

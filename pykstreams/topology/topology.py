@@ -150,9 +150,12 @@ class Topology:
                 f"a global store named {factory.name!r} has already been added; give one of the two another name"
             )
         if factory.name in stores and not is_same_store(stores[factory.name], factory):
+            holders = self._definition.store_users.get(factory.name, ())
+            of_first = f", for {self._placed(holders)}" if holders else ""
+            of_second = f", and another is for {self._placed(processor_names)}" if processor_names else ""
             raise TopologyError(
-                f"a different store named {factory.name!r} has already been added; give one of the two another name, "
-                "or both the same builder object if processors are to share the store"
+                f"a different store named {factory.name!r} has already been added{of_first}{of_second}; give one of "
+                "the two another name, or both the same builder object if processors are to share the store"
             )
         stores[factory.name] = factory
         for processor in processor_names:
@@ -328,6 +331,13 @@ class Topology:
                     f"the topics {listed} are joined or merged by key and need equal partition counts; "
                     "give the same num_partitions to each Repartitioned"
                 )
+
+    def _placed(self, processors: Iterable[str]) -> str:
+        """Returns the names of processors, with the topics that they come from."""
+        return " and ".join(
+            f"{name} (below {', '.join(topics)})" if (topics := self._definition.topics_above(name)) else name
+            for name in processors
+        )
 
     def _add_writer(self, name: str, supplier: Supplier, source_name: str, *, stores: Collection[str] = ()) -> None:
         """Adds the processor of a store that a topic feeds; what ``supplier.stores()`` gives is not added."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from pykstreams import KafkaStreams, StreamsBuilder
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
+from pykstreams.core.errors import ClusterError
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.testing import KafkaCluster
 from tests.unit.test_tests_on_clusters_page import page as page
@@ -54,6 +56,35 @@ def test_an_application_runs_on_topics_that_go_after_the_test(
 
     kafka.clean_up()
     assert not topics(kafka_address) & mine
+
+
+def test_a_topic_that_was_there_before_is_refused_and_stays(
+    kafka_address: str, make_topic: Callable[..., str], kafka: KafkaCluster
+) -> None:
+    """With ``localhost:9092``, or an address of yours, the broker may hold what somebody needs."""
+    of_somebody = make_topic()
+
+    with pytest.raises(ClusterError) as raised:
+        kafka.topic(of_somebody, str, str)
+
+    assert str(raised.value) == (
+        f"topic {of_somebody!r} is on {kafka_address} already, and would be deleted after the test; take brokers for "
+        "tests alone (KAFKA_BOOTSTRAP_SERVERS, or Docker), or delete it, if a test that was ended has left it"
+    )
+    kafka.clean_up()
+    assert of_somebody in topics(kafka_address)
+
+
+def test_a_topic_is_made_once_for_a_test_and_anew_for_the_next(kafka_address: str, kafka: KafkaCluster) -> None:
+    kafka.topic("fixture-again", str, str).produce("a", "x")
+    assert kafka.topic("fixture-again", str, bytes).read_key_values(1) == [("a", b"x")]
+    kafka.clean_up()
+
+    anew = KafkaCluster(kafka_address)
+    anew.topic("fixture-again", str, str)
+    anew.clean_up()
+
+    assert "fixture-again" not in topics(kafka_address)
 
 
 @pytest.mark.slow

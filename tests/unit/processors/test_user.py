@@ -181,6 +181,47 @@ def test_forward_to_an_unknown_child_is_an_error_that_names_the_children(operato
     assert str(error) == ("NODE forwards to 'three', which is not connected to it; its children are: 'one', 'two'")
 
 
+class Forwards(Processor[Any, Any, Any, Any]):
+    """Forwards what it is given as the value of a record, a tuple of arguments."""
+
+    def process(self, record: Record[Any, Any]) -> None:
+        self.context.forward(*record.value)
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "given"),
+    [
+        (("tea",), "'tea'"),
+        ((None,), "None"),
+        (("ann", "one"), "'ann'"),
+        (("ann", 250), "'ann', 250"),
+        (("k", [1]), "'k', [1]"),
+    ],
+)
+def test_forward_of_what_is_no_record_is_an_error_that_says_what_to_forward(forwarded: Any, given: str) -> None:
+    context = FakeOperatorContext(children=("one", "two"))
+    context.start(UserProcessor(Forwards))("a", forwarded, 5, HEADERS)
+
+    ((error, *_),) = context.failed
+    assert str(error) == (
+        f"NODE forwards {given}; expected a Record, as Record(key, value, record.timestamp) or "
+        "record.replace(value=...), and behind it the name of a child at most"
+    )
+    assert not any(context.received.values())
+
+
+def test_attribute_that_a_step_below_does_not_find_is_the_error_of_that_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def below(context: object, key: object, value: Any, timestamp: int, headers: object) -> None:
+        value.headers()
+
+    monkeypatch.setattr(FakeOperatorContext, "forward", below)
+    context = FakeOperatorContext()
+    context.start(UserProcessor(Forwards))("a", (Record("a", "b", 5),), 5, HEADERS)
+
+    ((error, *_),) = context.failed
+    assert str(error) == "'str' object has no attribute 'headers'"
+
+
 def test_forward_to_a_name_without_any_children_says_so() -> None:
     context = FakeOperatorContext(children=())
     context.start(UserProcessor(To))("a", "x", 5, HEADERS)

@@ -198,3 +198,18 @@ def test_the_aggregations_of_a_cogrouped_stream_share_their_store() -> None:
     cogrouped.cogroup(stream(builder, "in2").group_by_key(), added).aggregate(str, materialized="x")
 
     assert list(builder.build().plan(CONFIG).whole.stores) == ["x"]
+
+
+def test_two_stores_of_one_name_are_told_with_their_steps_and_the_topics_that_these_come_from() -> None:
+    builder = StreamsBuilder()
+    builder.table("users", str, str, materialized="x")
+    builder.stream("clicks", str, str).filter(lambda user, page: page != "/").group_by_key().count(materialized="x")
+
+    with pytest.raises(TopologyError) as raised:
+        builder.build()
+
+    assert str(raised.value) == (
+        "Invalid topology: a different store named 'x' has already been added, for KTABLE-SOURCE-0000000001 (below "
+        "users), and another is for KSTREAM-AGGREGATE-0000000004 (below clicks); give one of the two another name, or "
+        "both the same builder object if processors are to share the store"
+    )
