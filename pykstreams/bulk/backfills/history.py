@@ -89,7 +89,8 @@ class HistoryReading:
 
     def _users_records(self, batches: Iterable[pa.RecordBatch], origin: int) -> Iterator[pa.RecordBatch]:
         source = self._source()
-        read = RowReader(self.history.columns(self.topic), 0, self.application, None)
+        owner = f"the history of topic {self.topic!r}"
+        read = RowReader(self.history.columns(self.topic), 0, self.application, None, owner)
         encode_key = self._encoder("key", source.key_deserializer, self.history.key_serde)
         encode_value = self._encoder("value", source.value_deserializer, self.history.value_serde)
         time_of, count, order = self._time_of(source), self.partitions, 0

@@ -52,6 +52,7 @@ _ENCODED_SQL: Final = (
 )
 _ROWS_SQL: Final = "key binary, value binary"
 _REPORT_SQL: Final = "task int, report string"
+_CAUSED_BY: Final = "Caused by: "
 _MISSING_MODULE: Final = re.compile(r"No module named '([^']+)'")
 
 
@@ -216,18 +217,24 @@ def bounds_of(keys: dict[int, list[bytes]], shares: int) -> dict[int, tuple[byte
 @contextmanager
 def explained(what: str) -> Iterator[None]:
     """Makes a failure of Spark a ``BootstrapError`` that says what was not done, and why."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         yield
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:  # Py4JJavaError: pyspark knows some errors of Spark only
         raise BootstrapError(f"{what}, and nothing is published: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:
-    """The cause of a failure, out of the traceback of a task."""
-    lines = [line for line in str(error).splitlines() if line.startswith("pykstreams.")]
-    reason = (lines or [*str(error).splitlines(), type(error).__name__])[0 if not lines else -1]
+    """The cause of a failure, out of the traceback of a task, or of Java."""
+    lines = [*str(error).splitlines(), type(error).__name__]
+    ours = [line for line in lines if line.startswith("pykstreams.")]
+    thrown = [line.removeprefix(": ") for line in lines if line.startswith(": ")]
+    causes = [line.removeprefix(_CAUSED_BY) for line in lines if line.startswith(_CAUSED_BY)]
+    reason = ours[-1] if ours else (thrown or lines)[0]
+    if thrown and causes and not ours:
+        reason += f" (caused by {causes[-1]})"
     missing = _MISSING_MODULE.search(str(error))
     if missing is None:
         return reason

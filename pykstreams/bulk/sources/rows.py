@@ -31,15 +31,22 @@ ReadParts: TypeAlias = Iterator[RowParts | Exception]
 
 
 class RowReader:
-    """Reads the rows of one store.
+    """Reads the rows of one store, or of the history of a topic.
 
     :param started_ms: the time of rows for which the user names none.
+    :param owner: whose rows they are, for messages; left out, the store.
     """
 
     def __init__(
-        self, spec: StoreBootstrap, started_ms: int, application: Application, topic: KafkaTopic | None
+        self,
+        spec: StoreBootstrap,
+        started_ms: int,
+        application: Application,
+        topic: KafkaTopic | None,
+        owner: str | None = None,
     ) -> None:
-        self._store = spec.store
+        owner = owner or f"store {spec.store!r}"
+        self._owner = owner
         self._decode: dict[str, Decoder] = {}
         if topic is not None and spec.content != "changelog":
             self._decode = dict(zip(("key", "value"), topic.decoders(application), strict=True))
@@ -47,7 +54,7 @@ class RowReader:
             spec = replace(
                 spec, key=spec.key or "key", value=spec.value or "value", timestamp=spec.timestamp or "timestamp"
             )
-        self._row = _function(spec.row, "row", spec.store)
+        self._row = _function(spec.row, "row", owner)
         wanted = {
             "key": spec.key,
             "value": spec.value,
@@ -56,9 +63,7 @@ class RowReader:
             "window_end": spec.window_end,
         }
         self._wanted: dict[str, Any] = wanted
-        self._functions = {
-            name: found for name, given in wanted.items() if (found := _function(given, name, spec.store))
-        }
+        self._functions = {name: found for name, given in wanted.items() if (found := _function(given, name, owner))}
 
     def __call__(self, batch: pa.RecordBatch) -> ReadParts:
         """Returns for each row its parts, or the exception for which it has none."""
@@ -148,7 +153,8 @@ class RowReader:
     def _check(self, batch: pa.RecordBatch, column: str, name: str) -> None:
         if column not in batch.schema.names:
             raise ConfigError(
-                f"{name}= of store {self._store!r} names column {column!r}, and the source has {batch.schema.names}"
+                f"{name}= of {self._owner} names column {column!r}, and the source has {batch.schema.names}; say which "
+                f"column or function it is: {name}=..."
             )
 
 
@@ -180,7 +186,7 @@ def _each(read: Callable[[Row], RowParts], rows: Iterable[Row]) -> ReadParts:
             yield error
 
 
-def _function(given: object, name: str, store: str) -> Callable[[Row], object] | None:
+def _function(given: object, name: str, owner: str) -> Callable[[Row], object] | None:
     """The function that a user has given, by itself or by name."""
     if callable(given):
         return cast("Callable[[Row], object]", given)
@@ -189,9 +195,9 @@ def _function(given: object, name: str, store: str) -> Callable[[Row], object] |
     try:
         found = load_reference(given)
     except (ImportError, AttributeError) as error:
-        raise ConfigError(f"{name}={given!r} of store {store!r} cannot be imported: {error}") from error
+        raise ConfigError(f"{name}={given!r} of {owner} cannot be imported: {error}") from error
     if not callable(found):
-        raise ConfigError(f"{name}={given!r} of store {store!r} is {found!r}; expected a function of a row")
+        raise ConfigError(f"{name}={given!r} of {owner} is {found!r}; expected a function of a row")
     return cast("Callable[[Row], object]", found)
 
 

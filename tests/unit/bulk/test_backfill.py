@@ -373,6 +373,17 @@ def test_what_is_wrong_is_said_before_anything_is_read(change: dict[str, Any], s
         made(tmp_path, options.pop("sources"), **options)
 
 
+def test_a_history_without_a_column_that_is_named_or_usual_says_whose_it_is(tmp_path: Path) -> None:
+    path = parquet(tmp_path / "orders.parquet", ORDERS)
+
+    with pytest.raises(
+        ConfigError, match=r"key= of the history of topic 'orders' names column 'key', and .*; say which .*: key="
+    ):
+        made(tmp_path, {"orders": path})
+    with pytest.raises(ConfigError, match=r"value='no.such:thing' of the history of topic 'orders' cannot be imported"):
+        made(tmp_path, {"orders": TopicHistory(path, **{**COLUMNS, "value": "no.such:thing"})})
+
+
 def test_stores_that_live_in_their_changelogs_need_these(tmp_path: Path) -> None:
     def in_memory(builder: StreamsBuilder) -> None:
         store = Stores.in_memory_key_value_store("kept")

@@ -30,6 +30,30 @@ pykstreams.dsl.script.ScriptError: shop raised ModuleNotFoundError while it was 
         raise errors.PythonException(text)
 
 
+def test_an_error_of_java_is_explained_in_one_line() -> None:
+    protocol = pytest.importorskip("py4j.protocol")
+
+    text = """An error occurred while calling o142.collectToPython.
+: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file rows.csv.
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.cannotReadFilesError(QueryExecutionErrors.scala:920)
+Caused by: org.apache.spark.SparkException: [MALFORMED_RECORD_IN_PARSING] Malformed records are detected.
+Parse Mode: FAILFAST.
+Caused by: org.apache.spark.SparkRuntimeException: [MALFORMED_CSV_RECORD] Malformed CSV record: there
+\t... 44 more
+"""
+    without_java = {"__init__": lambda self: None, "__str__": lambda self: text}
+    error = type("ErrorOfJava", (protocol.Py4JJavaError,), without_java)
+
+    expected = (
+        "nothing was built, and nothing is published: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] "
+        "Encountered error while reading file rows.csv. (caused by org.apache.spark.SparkRuntimeException: "
+        "[MALFORMED_CSV_RECORD] Malformed CSV record: there)"
+    )
+    with pytest.raises(BootstrapError) as said, explained("nothing was built"):
+        raise error
+    assert expected == str(said.value)
+
+
 def test_without_pyspark_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
 
