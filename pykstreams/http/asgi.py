@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from starlette.types import Receive, Scope, Send
 
 from pykstreams.core.clock import Clock, SystemClock
+from pykstreams.core.shown_values import with_noun
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.http.answers import Answers, MetricsText
 from pykstreams.http.guard import Guard
@@ -41,6 +42,9 @@ class HttpApp:
     def __init__(self, answers: Answers, options: HttpOptions) -> None:
         self.answers = answers
         self._guarded = Guard(answers.answer, options)
+
+    def __repr__(self) -> str:
+        return f"<HttpApp with {with_noun(len(self.routes), 'route')}>"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._guarded(scope, receive, send)

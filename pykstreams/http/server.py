@@ -70,6 +70,9 @@ class HttpServer:
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, name="http", daemon=True)
 
+    def __repr__(self) -> str:
+        return f"<HttpServer at port {self.port}>"
+
     def start(self) -> None:
         """Begins to answer; returns when it does."""
         self._thread.start()

@@ -23,6 +23,7 @@ from pykstreams.core.processor import (
     PunctuationType,
 )
 from pykstreams.core.record import AnyFixedKeyRecord, AnyRecord, RecordContext, RecordMetadata
+from pykstreams.core.shown_values import with_noun
 from pykstreams.core.types import (
     CommitCallback,
     Duration,
@@ -115,6 +116,9 @@ class MockProcessorContext(ProcessorContext[Any, Any], FixedKeyProcessorContext[
         self._system_time = 0
         self._stream_time = -1
         self._committed = False
+
+    def __repr__(self) -> str:
+        return f"<MockProcessorContext of task {self._task_id} with {with_noun(len(self._forwarded), 'forward')}>"
 
     @property
     def application_id(self) -> str:

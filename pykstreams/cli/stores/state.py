@@ -99,13 +99,16 @@ def list_stores(
             f"there is no folder {str(config.state_dir)!r}; name the folder of the worker with --state-dir"
         )
     rows: list[StoreLine] = []
+    in_memory: set[str] = set()
     for name, builder in _builders(plan).items():
         here = [place.task_id.partition for place in _places(plan, config, name)]
         rows.append((name, _kind(builder), here))
-    _list(rows, form)
+        if not builder.build().persistent:
+            in_memory.add(name)
+    _list(rows, form, in_memory)
     if form == "json":
         return
-    if not all(here for _, _, here in rows):
+    if not all(here or name in in_memory for name, _, here in rows):
         from pykstreams.state.directory.state_directory import application_folder
 
         looked = application_folder(config.state_dir, config.application_id)
@@ -331,14 +334,18 @@ def _show_rows(found: Collection[tuple[StoreFolder, ShownRow]], form: str) -> No
         click.echo(text_of(row, place))
 
 
-def _list(rows: Collection[StoreLine], form: str) -> None:
-    """Prints stores with their kinds and partitions; -1 stands for a store that is whole."""
+def _list(rows: Collection[StoreLine], form: str, in_memory: Collection[str] = ()) -> None:
+    """Prints stores with their kinds and partitions; -1 stands for a store that is whole.
+
+    :param in_memory: stores of which nothing is on disk.
+    """
     if form == "json":
         found = [{"store": name, "kind": kind, "partitions": here} for name, kind, here in rows]
         click.echo(json.dumps(found, indent=2))
         return
     for name, kind, here in rows:
-        told = "whole" if here == [-1] else f"partitions {', '.join(map(str, here))}" if here else "not here"
+        missing = "in memory, and not on disk" if name in in_memory else "not here"
+        told = "whole" if here == [-1] else f"partitions {', '.join(map(str, here))}" if here else missing
         click.echo(f"{name}  {kind}  {told}")
 
 

@@ -14,6 +14,7 @@ from pykstreams.core.metrics.reporters import MetricsReporter
 from pykstreams.core.metrics.sensor import Metric, Sensor
 from pykstreams.core.metrics.specs import GaugeSpec, MetricSpec, SensorSpec, calls, latencies
 from pykstreams.core.metrics.stats import SampleWindow
+from pykstreams.core.shown_values import with_noun
 
 log = logging.getLogger(__name__)
 
@@ -134,6 +135,9 @@ class StreamsMetrics:
         self._samples = samples
         self._list = MetricList(SystemClock() if clock is None else clock)
         self._tags: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"<StreamsMetrics at {self.level.name} with {with_noun(len(self.metrics()), 'metric')}>"
 
     def with_tags(self, **tags: str) -> StreamsMetrics:
         """The same metrics, for one who adds some with these tags besides."""

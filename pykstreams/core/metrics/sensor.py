@@ -89,6 +89,9 @@ class Sensor:
         self._names: dict[MetricName, None] = {}
         self._lock = threading.Lock()
 
+    def __repr__(self) -> str:
+        return f"<Sensor {self.name!r} at {self.recording_level.name}>"
+
     @property
     def metric_names(self) -> tuple[MetricName, ...]:
         """The names of its metrics."""

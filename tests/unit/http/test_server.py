@@ -310,6 +310,15 @@ def test_what_is_published_is_what_others_can_reach() -> None:
     assert Address("0.0.0.0", 0).published(5) == f"{socket.gethostname()}:5"
 
 
+def test_a_server_says_its_port_and_an_application_how_many_routes_there_are(
+    serve: Serve, application: Application
+) -> None:
+    server, served = serve(), app(Streams(application))
+
+    assert repr(server) == f"<HttpServer at port {server.port}>"
+    assert repr(served) == f"<HttpApp with {len(served.routes)} routes>"
+
+
 def test_nothing_listens_beyond_loopback_unless_it_is_told_to(serve: Serve) -> None:
     port = serve().port
     beyond = [one for one in own_addresses() if not ipaddress.ip_address(one).is_loopback]

@@ -34,6 +34,13 @@ def started() -> tuple[MockProcessorContext, Greeter]:
     return context, processor
 
 
+def test_a_context_says_its_task_and_how_much_was_forwarded() -> None:
+    context = MockProcessorContext()
+    context.forward(Record("a", 1, 0))
+
+    assert repr(context) == "<MockProcessorContext of task 0_0 with 1 forward>"
+
+
 def test_forwarded_records_are_noted_until_they_are_forgotten() -> None:
     context, processor = started()
 

@@ -213,10 +213,22 @@ def test_stores_are_listed_with_their_kinds_and_partitions(invoke: Callable[...,
         "per-window": "window  partitions 1",
         "per-session": "session  partitions 1",
         "history": "versioned  partitions 1",
-        "forgotten": "key-value  not here",
+        "forgotten": "key-value  in memory, and not on disk",
     }
     assert {"store": "totals", "kind": "key-value", "partitions": [1]} in as_json
-    assert result.stderr == f"looked in {str(folder / 'shop')!r}; name another folder with --state-dir\n"
+    assert result.stderr == ""
+
+
+def test_folder_that_was_looked_in_is_told_where_stores_on_disk_are_not_there(
+    invoke: Callable[..., Result], folder: Path
+) -> None:
+    other = folder / "other"
+    other.mkdir()
+    result = invoke("list", "--state-dir", str(other))
+
+    assert "totals  key-value  not here" in result.stdout.splitlines()
+    assert result.stderr.startswith(f"looked in '{other}")
+    assert result.stderr.endswith("; name another folder with --state-dir\n")
 
 
 def test_store_is_exported_to_a_file(invoke: Callable[..., Result], folder: Path) -> None:

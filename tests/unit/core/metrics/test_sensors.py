@@ -44,6 +44,14 @@ def measured(stat: Stat) -> tuple[StreamsMetrics, MockClock, Sensor]:
     return metrics, clock, sensor
 
 
+def test_metrics_and_sensors_say_what_they_are() -> None:
+    metrics, _ = registry(RecordingLevel.DEBUG)
+    sensor = metrics.add_rate_total_sensor("payment", "gateway", "refusals", RecordingLevel.INFO)
+
+    assert repr(metrics) == "<StreamsMetrics at DEBUG with 2 metrics>"
+    assert repr(sensor) == f"<Sensor {sensor.name!r} at INFO>"
+
+
 @pytest.mark.parametrize(
     ("stat", "expected"),
     [
