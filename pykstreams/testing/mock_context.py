@@ -64,6 +64,10 @@ class CapturedPunctuator:
         self.start_time = start_time
         self._cancelled = False
 
+    def __repr__(self) -> str:
+        cancelled = ", cancelled" if self._cancelled else ""
+        return f"<CapturedPunctuator each {self.interval_ms} ms of {self.punctuation_type.name}{cancelled}>"
+
     @property
     def cancelled(self) -> bool:
         """Whether it was cancelled."""

@@ -183,6 +183,10 @@ class TopologyDescription:
         self._definition = definition
         self._config = config
 
+    def __repr__(self) -> str:
+        parts, stores = len(self.subtopologies), len(self.global_stores)
+        return f"<TopologyDescription, sub-topologies: {parts}, global stores: {stores}>"
+
     @property
     def internal_topics(self) -> list[InternalTopic]:
         """Every repartition and changelog topic, sorted by name, with the partitions and settings of Kafka Streams.

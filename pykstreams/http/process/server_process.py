@@ -61,6 +61,9 @@ class HttpServerProcess:
         self._closing = asyncio.Event()
         self._thread: threading.Thread | None = None
 
+    def __repr__(self) -> str:
+        return f"<HttpServerProcess at port {self.port}>"
+
     def start(self) -> None:
         """Begins to answer: requests that come before the process has started wait for it.
 

@@ -221,6 +221,9 @@ class KeyValueIterator(Iterator[KeyValue[K, V]]):
         self.on_close: Callable[[], None] | None = None
         """Called once, when it closes."""
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} over store {self._store!r}{', closed' if self._rows is None else ''}>"
+
     def __iter__(self) -> KeyValueIterator[K, V]:
         return self
 

@@ -113,6 +113,9 @@ class VersionedRecordIterator(Iterator[VersionedRecord[V]]):
         self._records: Iterator[VersionedRecord[V]] | None = records
         self._store = store
 
+    def __repr__(self) -> str:
+        return f"<VersionedRecordIterator over store {self._store!r}{', closed' if self._records is None else ''}>"
+
     def __next__(self) -> VersionedRecord[V]:
         if self._records is None:
             raise InvalidStateStoreError(f"this iterator over store {self._store!r} is closed; ask for a new one")

@@ -28,13 +28,14 @@ def test_a_stream_says_its_types_and_where_it_is() -> None:
     assert repr(stream.group_by_key().count()) == "<KTable[str, int] KSTREAM-AGGREGATE-0000000002>"
 
 
-def test_a_builder_says_how_much_was_said_to_it() -> None:
+def test_a_builder_and_a_description_say_how_much_there_is() -> None:
     builder = StreamsBuilder()
     assert repr(builder) == "<StreamsBuilder of 0 steps>"
 
     builder.stream("orders", str, int).to("copies")
 
     assert repr(builder) == "<StreamsBuilder of 2 steps>"
+    assert repr(builder.build().describe()) == "<TopologyDescription, sub-topologies: 1, global stores: 0>"
 
 
 def pair(key: str, value: int) -> tuple[str, int]:

@@ -57,6 +57,7 @@ def test_schedules_are_noted_and_fire_when_a_test_calls_them() -> None:
     (found,) = context.scheduled_punctuators
     found.punctuator(99)
 
+    assert repr(found) == "<CapturedPunctuator each 60000 ms of STREAM_TIME>"
     assert (found.interval_ms, found.punctuation_type, found.start_time) == (60_000, PunctuationType.STREAM_TIME, 5)
     assert context.forwarded("ticks") == [CapturedForward(Record("tick", 99, 99), "ticks")]
     assert context.forwarded("others") == []

@@ -76,6 +76,12 @@ def until(condition: Callable[[], object], what: str) -> None:
     raise AssertionError(what)
 
 
+def test_server_says_its_port(serve: Serve) -> None:
+    server = serve()
+
+    assert repr(server) == f"<HttpServerProcess at port {server.port}>"
+
+
 def test_keys_ranges_health_pages_and_metrics_are_answered(serve: Serve) -> None:
     port = started(serve(default_rows=2))
 

@@ -95,6 +95,17 @@ def test_putting_none_deletes(kind: Kind, context: Context) -> None:
 
 
 @every_kind
+def test_iterators_say_whose_rows_they_have_and_whether_they_are_closed(kind: Kind, context: Context) -> None:
+    store = opened(kind, context)
+
+    with store.all() as found:
+        assert repr(found) == f"<KeyValueIterator over store {store.name!r}>"
+
+    assert repr(found) == f"<KeyValueIterator over store {store.name!r}, closed>"
+    store.close()
+
+
+@every_kind
 def test_iterators_see_the_moment_they_were_made(kind: Kind, context: Context) -> None:
     store = opened(kind, context)
     for key in "abc":
