@@ -40,7 +40,7 @@ def test_the_limits_of_the_page_are_those_of_the_options() -> None:
     assert f"{options.default_rows} by default, {options.max_rows} at most" in PAGE
     assert (options.readers, options.waiting, options.timeout_ms, options.max_answer_bytes) == (2, 64, 15_000, 8 << 20)
     assert "two threads of their own, never in a worker's; 64 more may wait" in PAGE
-    assert "| an answer | 15 s at most, and 8 MiB |" in PAGE
+    assert "| an answer | 15 s at most, then it is read no further, and 8 MiB |" in PAGE
     assert (options.client_timeout_ms, options.max_connections, options.max_body_bytes) == (10_000, 512, 64 << 10)
     assert "| a client | 10 s to send its request, to take the answer," in PAGE
     assert "bodies of 64 KiB |" in PAGE
