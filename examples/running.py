@@ -78,15 +78,11 @@ def played(example: Example) -> Iterator[str]:
 
     Where the topology writes no topic, the rows of its stores come last.
     """
-    topology, config = example.topology()
-    topics = _Topics(topology.plan(config))
-    records = example.records
-    with TopologyTestDriver(topology, config, initial_wall_clock_time=records[0].time) as driver:
-        for record in records:
-            key, value = topics.read[record.topic]
+    driver, topics = _started(example)
+    with driver:
+        for record in example.records:
             yield _line(record.time, record.topic, record.key, record.value)
-            piped = driver.create_input_topic(record.topic, key, value)
-            piped.pipe_input(_typed(key, record.key), _typed(value, record.value), record.time)
+            _pipe(record, driver, topics)
             for produced in driver.take_produced():
                 if produced.topic in topics.written:
                     yield "  -> " + topics.line(produced.topic, produced.key, produced.value, produced.timestamp)
@@ -99,15 +95,23 @@ def played(example: Example) -> Iterator[str]:
 
 def written_bytes(example: Example) -> list[ProducedRecord]:
     """Pipes the records of an example through the test driver, and returns all that is written to any topic."""
+    driver, topics = _started(example)
+    with driver:
+        for record in example.records:
+            _pipe(record, driver, topics)
+        return driver.take_produced()
+
+
+def _started(example: Example) -> tuple[TopologyTestDriver, _Topics]:
     topology, config = example.topology()
     topics = _Topics(topology.plan(config))
-    records = example.records
-    with TopologyTestDriver(topology, config, initial_wall_clock_time=records[0].time) as driver:
-        for record in records:
-            key, value = topics.read[record.topic]
-            piped = driver.create_input_topic(record.topic, key, value)
-            piped.pipe_input(_typed(key, record.key), _typed(value, record.value), record.time)
-        return driver.take_produced()
+    return TopologyTestDriver(topology, config, initial_wall_clock_time=example.records[0].time), topics
+
+
+def _pipe(record: Sent, driver: TopologyTestDriver, topics: _Topics) -> None:
+    key, value = topics.read[record.topic]
+    piped = driver.create_input_topic(record.topic, key, value)
+    piped.pipe_input(_typed(key, record.key), _typed(value, record.value), record.time)
 
 
 def send(example: Example, bootstrap_servers: str) -> None:

@@ -72,9 +72,11 @@ SinkTopic: TypeAlias = "str | TopicNameExtractor[Any, Any]"
 Forward: TypeAlias = Callable[[object, object, int, Headers], None]
 """The compiled path: (key, value, timestamp in ms, headers), positional. See docs/internals/architecture.md."""
 
-Produce: TypeAlias = Callable[[str, bytes | None, bytes | None, int, None, None, int, Headers | None], None]
-"""A way out of a sink, called as ``produce`` of the client: (topic, value, key, partition, no callback, no callback,
-timestamp in ms, headers), positional."""
+Sent: TypeAlias = tuple[str, bytes | None, bytes | None, int, None, None, int, Headers | None]
+"""What ``produce`` of the client takes: topic, value, key, partition, no callbacks, timestamp in ms, headers."""
+
+Produce: TypeAlias = Callable[[*Sent], None]
+"""A way out of a sink, called as ``produce`` of the client, positional."""
 
 Change: TypeAlias = tuple[V | None, V | None, bool]
 """The value of records below a table: (new value, old value, is the newest version of its key)."""

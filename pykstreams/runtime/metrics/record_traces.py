@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pykstreams._version import __version__
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.processor import CurrentRecord
-from pykstreams.core.types import Forward, Headers, Produce
+from pykstreams.core.types import Forward, Headers, Produce, Sent
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -68,16 +68,8 @@ class RecordTraces:
         trace, tracer, kind = self._trace, self._tracer, self._trace.SpanKind.PRODUCER
         context_of, attributes_of, inject = self._context_of, self._attributes_of, self._propagator.inject
 
-        def traced(
-            topic: str,
-            value: bytes | None,
-            key: bytes | None,
-            partition: int,
-            callback: None,
-            on_delivery: None,
-            timestamp: int,
-            headers: Headers | None,
-        ) -> None:
+        def traced(*sent: *Sent) -> None:
+            topic, headers = sent[0], sent[-1]
             inside = trace.get_current_span().get_span_context().is_valid
             context = None if inside else context_of(headers or ())
             with tracer.start_as_current_span(
@@ -87,7 +79,7 @@ class RecordTraces:
                 inject(fields)
                 kept = [header for header in headers or () if header[0] not in _FIELDS]
                 kept += [(name, text.encode()) for name, text in fields.items()]
-                send(topic, value, key, partition, callback, on_delivery, timestamp, kept)
+                send(*sent[:-1], kept)
 
         return traced
 

@@ -15,7 +15,7 @@ from pykstreams.core.handlers import SerializationExceptionOrigin
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import ProducerRecord, RecordContext
 from pykstreams.core.serialized_sink import SendSerialized, SerializedRecord, SerializedSink
-from pykstreams.core.types import Encoder, Forward, Headers, Produce, StreamPartitioner, TopicNameExtractor
+from pykstreams.core.types import Encoder, Forward, Headers, Produce, Sent, StreamPartitioner, TopicNameExtractor
 from pykstreams.core.user_code.functions import describe_function
 from pykstreams.runtime.tasks.collector import ANY_PARTITION, RecordCollector
 from pykstreams.runtime.tasks.failures import Failures
@@ -345,44 +345,21 @@ class Sink:
     def _ways_out(self) -> tuple[Produce, Produce]:
         """``produce`` of the client, and what waits while there is no room."""
         produce: Produce = self.collector.produce
-        wait = self._wait_for_room
+        wait: Produce = self._wait_for_room
         for wrap in self.around:
             produce, wait = wrap(produce), wrap(wait)
         return (self._letting_go(produce), self._letting_go(wait)) if self.lets_go else (produce, wait)
 
-    @property
-    def _wait_for_room(self) -> Produce:
-        wait = self.collector.produce_when_there_is_room
-
-        def wait_for_room(
-            topic: str,
-            value: bytes | None,
-            key: bytes | None,
-            partition: int,
-            callback: None,
-            on_delivery: None,
-            timestamp: int,
-            headers: Headers | None,
-        ) -> None:
-            wait(topic, value, key, partition, timestamp, headers or ())
-
-        return wait_for_room
+    def _wait_for_room(self, *sent: *Sent) -> None:
+        topic, value, key, partition, _, _, timestamp, headers = sent
+        self.collector.produce_when_there_is_room(topic, value, key, partition, timestamp, headers or ())
 
     def _letting_go(self, send: Produce) -> Produce:
         let_go = self.current.let_go
 
-        def send_and_let_go(
-            topic: str,
-            value: bytes | None,
-            key: bytes | None,
-            partition: int,
-            callback: None,
-            on_delivery: None,
-            timestamp: int,
-            headers: Headers | None,
-        ) -> None:
+        def send_and_let_go(*sent: *Sent) -> None:
             let_go()
-            send(topic, value, key, partition, callback, on_delivery, timestamp, headers)
+            send(*sent)
 
         return send_and_let_go
 

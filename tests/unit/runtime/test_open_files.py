@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import logging
-import sys
+import resource
 
 import pytest
 
 from pykstreams.runtime.open_files import allow_open_files
-
-if sys.platform == "win32":
-    pytest.skip("Windows has no limit of open files", allow_module_level=True)
-else:
-    import resource
 
 NO_LIMIT = resource.RLIM_INFINITY
 

@@ -356,7 +356,7 @@ def test_the_reason_why_an_annotation_says_no_serde(
     assert reason(serde_of(function)) == why.format(shown_function(function))
 
 
-class Untyped(Processor):  # type: ignore[type-arg]
+class Untyped(Processor):  # type: ignore[type-arg]  # as users write it who have no type checker
     def process(self, record: Record[Any, Any]) -> None:
         """Forwards nothing."""
 
