@@ -18,7 +18,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _DELETED_S = 2.0
-"""How long brokers may tell of a topic after it was deleted."""
+"""How long a topic may be there after it was deleted."""
 _PAUSE_S = 0.05
 
 
@@ -72,14 +72,15 @@ class KafkaCluster:
         ``ClusterError`` for one that was there before the test, which would lose it.
         """
         if name not in self._topics:
-            if self._is_there(name):
+            spec = TopicSpec(name, partitions, 1, {})
+            if not self._becomes_free(spec):
                 raise ClusterError(
                     f"topic {name!r} is on {self.bootstrap_servers} already, and would be deleted after the test; take "
                     "brokers for tests alone (KAFKA_BOOTSTRAP_SERVERS, or Docker), or delete it, if a test that was "
                     "ended has left it"
                 )
             self._topics.add(name)
-            self._admin.create_topics([TopicSpec(name, partitions, 1, {})])
+            self._admin.create_topics([spec])
         return ClusterTopic(self.bootstrap_servers, name, key, value)
 
     def application_id(self, prefix: str) -> str:
@@ -88,14 +89,14 @@ class KafkaCluster:
         self._applications.add(found)
         return found
 
-    def _is_there(self, name: str) -> bool:
-        """Whether a topic is there and stays: brokers may still tell of one that a test before has deleted."""
+    def _becomes_free(self, topic: TopicSpec) -> bool:
+        """Whether the name is free, at once or soon: what a test before has deleted may still be on its way out."""
         deadline = self._clock.monotonic() + _DELETED_S
-        while name in self._admin.partition_counts():
+        while not self._admin.can_create(topic):
             if self._clock.monotonic() > deadline:
-                return True
+                return False
             self._clock.sleep(_PAUSE_S)
-        return False
+        return True
 
     def clean_up(self) -> None:
         """Deletes the topics that were created, and the internal topics of the applications."""

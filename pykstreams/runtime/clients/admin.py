@@ -221,29 +221,46 @@ class ClusterAdmin:
         """Creates topics; one that somebody else creates at the same time is fine."""
         if not topics:
             return
-        wanted = [
-            NewTopic(
+        names = {topic.name for topic in topics}
+        self._created(topics, lambda name: f"creating topic {name!r}")
+        deadline = self._clock.monotonic() + self._timeout_s
+        while missing := sorted(names - set(self.partition_counts())):
+            if self._clock.monotonic() > deadline:
+                raise ClusterError(f"topics {missing} were created, but do not appear within {self._timeout_s:g} s")
+            self._admin.poll(_PAUSE_S)
+
+    def can_create(self, topic: TopicSpec) -> bool:
+        """Whether no topic has that name; creates nothing.
+
+        The controller answers, which knows of a topic before the brokers tell of it (``partition_counts``).
+        """
+        asked = self._created([topic], lambda name: f"asking whether topic {name!r} exists", validate_only=True)
+        return topic.name in asked
+
+    def _created(
+        self, topics: Collection[TopicSpec], doing: Callable[[str], str], *, validate_only: bool = False
+    ) -> Collection[str]:
+        """The names of those topics that were not there; the others keep their settings."""
+        wanted = {
+            topic.name: NewTopic(
                 topic.name,
                 num_partitions=topic.partitions,
                 replication_factor=topic.replication,
                 config=dict(topic.config),
             )
             for topic in topics
-        ]
-        names = {topic.topic: topic for topic in wanted}
-        self._answers(
-            names,
+        }
+        return self._answers(
+            wanted,
             lambda left, timeout_s: self._admin.create_topics(
-                [names[name] for name in left], request_timeout=timeout_s, operation_timeout=timeout_s
+                [wanted[name] for name in left],
+                request_timeout=timeout_s,
+                operation_timeout=timeout_s,
+                validate_only=validate_only,
             ),
-            lambda name: f"creating topic {name!r}",
+            doing,
             is_done={KafkaError.TOPIC_ALREADY_EXISTS},
         )
-        deadline = self._clock.monotonic() + self._timeout_s
-        while missing := sorted(set(names) - set(self.partition_counts())):
-            if self._clock.monotonic() > deadline:
-                raise ClusterError(f"topics {missing} were created, but do not appear within {self._timeout_s:g} s")
-            self._admin.poll(_PAUSE_S)
 
     def delete_topics(self, topics: Collection[str]) -> None:
         """Deletes topics; one that is gone already is fine."""
@@ -342,7 +359,7 @@ class ClusterAdmin:
         without that a request is refused for minutes after a leader has changed (FENCED_LEADER_EPOCH), or waits all of
         its time for a connection that is gone.
 
-        :param is_done: codes of errors which say that somebody else has done it already; the answer is ``None`` then.
+        :param is_done: codes of errors which say that it was done before; what they answer is left out.
         :param passes: codes of errors that pass in this case, besides those that always do.
         :param timeout_s: how long to wait in all, ``request.timeout.ms`` by default.
         """
@@ -361,7 +378,6 @@ class ClusterAdmin:
                 except KafkaException as exception:
                     code = kafka_error(exception).code()
                     if code in is_done:
-                        found[one] = None
                         continue
                     if not is_passing(exception) and code not in passes:
                         raise cluster_error(doing(one), exception) from exception

@@ -52,6 +52,7 @@ class FakeAdminClient(AdminClient):
         self.topics = {"orders": 0}
         """The topics, with the number of looks after which the brokers know of them."""
         self.asked: list[int] = []
+        self.created: list[str] = []
         self.isolation: IsolationLevel | None = None
         self.nothing: set[int] = set()
         """Partitions of which the next answer says nothing."""
@@ -84,9 +85,12 @@ class FakeAdminClient(AdminClient):
         return futures
 
     def create_topics(  # type: ignore[override]  # as above
-        self, new_topics: Any, *, request_timeout: float, operation_timeout: float
+        self, new_topics: Any, *, request_timeout: float, operation_timeout: float, validate_only: bool
     ) -> dict[str, Future[Any]]:
-        return {topic.topic: self._refused_or(None) for topic in new_topics}
+        answers = {topic.topic: self._refused_or(None) for topic in new_topics}
+        if not validate_only:
+            self.created += answers
+        return answers
 
     def describe_configs(  # type: ignore[override]  # as above
         self, resources: Any, *, request_timeout: float
@@ -231,6 +235,15 @@ def test_topic_that_somebody_else_has_made_is_there() -> None:
     bench.admin.create_topics([TopicSpec("orders", 2, 1, {})])
 
     assert bench.client.refusals == []
+
+
+def test_a_topic_that_its_broker_does_not_know_yet_cannot_be_created_for_the_controller_knows_it() -> None:
+    bench = AdminBench()
+    bench.client.refusals = [KafkaError._TIMED_OUT, KafkaError.TOPIC_ALREADY_EXISTS]
+
+    assert not bench.admin.can_create(TopicSpec("fresh", 2, 1, {}))
+    assert bench.admin.can_create(TopicSpec("fresh", 2, 1, {}))
+    assert bench.client.created == []
 
 
 def test_settings_of_topics_are_asked_for_again_when_the_controller_moves() -> None:
