@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
@@ -20,7 +21,23 @@ T = TypeVar("T")
 LIBRDKAFKA_LOG = logging.getLogger("pykstreams.librdkafka")
 """Where the client library writes what it notices by itself: during an outage, the same line many times a second."""
 
-LIBRDKAFKA_LOG.addFilter(OncePerInterval(SystemClock()))
+_TRIED_AGAIN = re.compile(r"Failed to acquire \w+ PID from broker .*retrying$")
+
+
+class _TriedAgain(logging.Filter):
+    """Lowers to INFO what the client says of each request for a producer id that it repeats by itself.
+
+    Brokers that were started a moment ago refuse the first of them; a worker says itself what goes on failing.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if _TRIED_AGAIN.search(record.getMessage()):
+            record.levelno, record.levelname = logging.INFO, logging.getLevelName(logging.INFO)
+        return True
+
+
+for _filter in (_TriedAgain(), OncePerInterval(SystemClock())):
+    LIBRDKAFKA_LOG.addFilter(_filter)
 
 
 class KafkaClientSupplier(ABC):

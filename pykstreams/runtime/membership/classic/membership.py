@@ -57,7 +57,9 @@ log = logging.getLogger(__name__)
 _LOOK_AGAIN_MS: Final = 1_000
 _MISFIT_S: Final = 10.0
 """For how long assignments may not fit the topics: brokers learn of new partitions at different times."""
-_LONG_JOIN_S: Final = 5.0
+_LONG_JOIN_S: Final = 10.0
+"""Longer than the first members of a group are kept waiting for others: 3 s, and 3 s more for each that comes meanwhile
+(``group.initial.rebalance.delay.ms`` of the brokers)."""
 _LONG_JOIN: Final = (
     "joining the group has taken %d s: it waits for members that do not answer. One that was killed is a member until "
     "its session.timeout.ms has passed, and one of Java (45 s by default) also after KafkaStreams.close(), unless it "

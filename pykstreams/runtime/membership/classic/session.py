@@ -240,6 +240,8 @@ class ClassicSession:
                 return self._start_anew(error)
             case "INCONSISTENT_GROUP_PROTOCOL":
                 self._warnings.warn("protocol", "%s", _OTHER_PROTOCOL)
+            case _ if error.may_pass and not self._failures:
+                log.info(JOINS_LATER, error)  # brokers that were started a moment ago refuse the first request
             case _ if error.may_pass:
                 self._warnings.warn(error.name, JOINS_LATER, error)
             case _:

@@ -264,6 +264,22 @@ def test_what_passes_is_tried_again_ever_more_slowly(code: int) -> None:
     assert isinstance(member.session.poll(0), Synced)
 
 
+def test_only_a_join_that_fails_again_is_worth_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """Brokers that were started a moment ago refuse the first one."""
+    member = Member()
+    member.requests.errors["join"] = [KafkaError.NOT_COORDINATOR] * 2
+    member.session.join(b"said")
+    with caplog.at_level("INFO"):
+        member.session.step()
+        member.session.step()
+
+    said = [(one.levelname, one.getMessage()) for one in caplog.records]
+    assert [level for level, text in said if "joining the group failed, and is tried again" in text] == [
+        "INFO",
+        "WARNING",
+    ]
+
+
 def test_a_heartbeat_without_answer_is_sent_again_soon() -> None:
     member = Member().joined()
     member.beat(KafkaError._TIMED_OUT)
