@@ -73,6 +73,18 @@ def _example(given: object, kind: type[object]) -> str:
 class Options:
     """The base of all option objects."""
 
+    def __new__(cls, *given: object, **_: object) -> Self:
+        """Refuses what has no name, in words that say what to write."""
+        in_order = [field.name for field in dataclasses.fields(cls) if not field.kw_only]
+        if len(given) > len(in_order):
+            names = [field.name for field in dataclasses.fields(cls)]
+            write = ", ".join(
+                f"{name}={value.__name__ if isinstance(value, type) else repr(value)}"
+                for name, value in zip(names, given, strict=False)
+            )
+            raise TypeError(f"{cls.__name__} takes its options by their names: {cls.__name__}({write})")
+        return super().__new__(cls)
+
     def replace(self, **changes: object) -> Self:
         """Returns a copy with some fields changed."""
         return dataclasses.replace(self, **changes)

@@ -1,6 +1,7 @@
 """Functions that should return something, and return ``None`` at each end, as without a ``return``.
 
-A predicate should, and any other function where its annotation says so: a mapper may be there to make tombstones.
+Predicates, aggregators, reducers and selectors of keys should, and any other function where its annotation says so: a
+mapper may be there to make tombstones.
 Their code is read once, where a step is given them, so that records pay nothing for it. Invariant: nothing is said of
 a function that may return something else.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Final
 
@@ -21,9 +22,18 @@ from pykstreams.topology.graph import Graph
 
 _GENERATORS: Final = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 
+_DELETES: Final = ("which deletes the row of each key", "return the aggregate")
+_NO_KEY: Final = ("so that no record has a key", "return the key")
+_WHAT_COMES_OF_NONE: Final[Mapping[str, tuple[str, str]]] = {
+    "predicate": ("which counts as False", "return whether the record is meant"),
+    **dict.fromkeys(("aggregator", "adder", "subtractor", "reducer", "session_merger"), _DELETES),
+    **dict.fromkeys(("key_selector", "key_mapper"), _NO_KEY),
+}
+"""What it comes to, and the cure, by the parameters whose functions nobody means to return ``None`` always."""
+
 
 def note_missing_return(graph: Graph, step: str, parameter: str, function: Callable[..., object]) -> None:
-    """Notes in the graph that a function returns nothing, against its annotation or as a predicate, if that is so."""
+    """Notes in the graph that a function returns nothing, against its annotation or its purpose, if that is so."""
     plain = plain_function(function)
     if plain is None or not _returns_nothing(plain.__code__):
         return
@@ -33,9 +43,10 @@ def note_missing_return(graph: Graph, step: str, parameter: str, function: Calla
         what = f"{shown_function(function)} is annotated to return {name}, and returns None whatever comes"
         cure = f"return the result at each end of the function, or annotate it to return {name} | None"
         graph.contradictions.append(Contradiction(step, what, cure))
-    elif parameter == "predicate":
-        what = f"{shown_function(function)} returns None whatever comes, which counts as False"
-        graph.contradictions.append(Contradiction(step, what, "return whether the record is meant"))
+    elif parameter in _WHAT_COMES_OF_NONE:
+        outcome, cure = _WHAT_COMES_OF_NONE[parameter]
+        what = f"{shown_function(function)} returns None whatever comes, {outcome}"
+        graph.contradictions.append(Contradiction(step, what, cure))
 
 
 def _returns_nothing(code: CodeType) -> bool:

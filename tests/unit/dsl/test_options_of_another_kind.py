@@ -19,6 +19,7 @@ from pykstreams import (
     LookupCache,
     Materialized,
     Processor,
+    Produced,
     Repartitioned,
     Retry,
     Serdes,
@@ -447,3 +448,18 @@ def test_whole_numbers_of_other_libraries_become_those_of_python(options: Callab
     number = getattr(options(Five()), field)
 
     assert (type(number), number) == (int, 5)
+
+
+def test_an_option_without_its_name_is_refused_with_what_to_write() -> None:
+    produced: Any = Produced
+    materialized: Any = Materialized
+
+    with pytest.raises(TypeError) as raised:
+        produced(str, int)
+    assert str(raised.value) == ("Produced takes its options by their names: Produced(key_serde=str, value_serde=int)")
+    with pytest.raises(TypeError) as raised:
+        materialized("counts", str)
+    assert str(raised.value) == (
+        "Materialized takes its options by their names: Materialized(store='counts', key_serde=str)"
+    )
+    assert Materialized("counts").replace(value_serde=int).store == "counts"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import pytest
 
-from pykstreams import JoinWindows, SessionWindows, StreamsBuilder
+from pykstreams import Grouped, JoinWindows, Materialized, SessionWindows, StreamsBuilder
 
 F = TypeVar("F", bound=Callable[..., object])
 NAMES = {"Any": Any, "Annotated": Annotated, "Iterator": Iterator, "Literal": Literal, "Sequence": Sequence}
@@ -125,6 +125,25 @@ def test_predicate_without_return_is_noted_whatever_it_is_annotated_to_return(so
     assert [str(one) for one in builder.build().contradictions] == [
         f"{step}: f (<string>:1) returns None whatever comes, which counts as False; return whether the record is meant"
         for step in ("KStream.filter", "BranchedKStream.branch", "KTable.filter_not")
+    ]
+
+
+@pytest.mark.parametrize("source", ["def f(*values): print(values)", "def f(*values) -> None: print(values)"])
+def test_aggregator_reducer_and_selector_without_return_are_noted(source: str) -> None:
+    """Rows are deleted, or records dropped, and nothing fails."""
+    function = written(source)
+    builder = StreamsBuilder()
+    grouped = builder.stream("a", str, str).group_by_key()
+    grouped.aggregate(int, function, materialized=Materialized(value_serde=int))
+    grouped.reduce(function)
+    builder.stream("b", str, str).group_by(function, Grouped(key_serde=str))
+
+    assert [str(one) for one in builder.build().contradictions] == [
+        "KGroupedStream.aggregate: f (<string>:1) returns None whatever comes, which deletes the row of each key; "
+        "return the aggregate",
+        "KGroupedStream.reduce: f (<string>:1) returns None whatever comes, which deletes the row of each key; "
+        "return the aggregate",
+        "KStream.group_by: f (<string>:1) returns None whatever comes, so that no record has a key; return the key",
     ]
 
 
