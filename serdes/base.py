@@ -59,10 +59,12 @@ class Serde(Protocol[T]):
 
     @property
     def serializer(self) -> Serializer[T]:
+        """What writes keys or values."""
         return cast("Serializer[T]", self)
 
     @property
     def deserializer(self) -> Deserializer[T]:
+        """What reads keys or values."""
         return cast("Deserializer[T]", self)
 
 

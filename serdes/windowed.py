@@ -97,6 +97,7 @@ class TimeWindowedDeserializer(CompiledDeserializer[Windowed[T]], Generic[T]):
 
     @property
     def window_size_ms(self) -> int:
+        """``window_size`` in ms."""
         return duration_ms(self.window_size, "window size")
 
     def decoder(self, topic: str) -> Decoder:
@@ -228,10 +229,12 @@ class TimeWindowedSerde(Generic[T]):
 
     @property
     def serializer(self) -> TimeWindowedSerializer[T]:
+        """What writes keys in windows."""
         return TimeWindowedSerializer(self.inner.serializer)
 
     @property
     def deserializer(self) -> TimeWindowedDeserializer[T]:
+        """What reads keys in windows."""
         return TimeWindowedDeserializer(self.inner.deserializer, self.window_size, changelog=self.changelog)
 
 
@@ -252,10 +255,12 @@ class SessionWindowedSerde(Generic[T]):
 
     @property
     def serializer(self) -> SessionWindowedSerializer[T]:
+        """What writes keys in windows."""
         return SessionWindowedSerializer(self.inner.serializer)
 
     @property
     def deserializer(self) -> SessionWindowedDeserializer[T]:
+        """What reads keys in windows."""
         return SessionWindowedDeserializer(self.inner.deserializer)
 
 

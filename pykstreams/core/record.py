@@ -81,6 +81,7 @@ class FixedKeyRecord(Generic[K, V]):
 
     @property
     def key(self) -> K:
+        """The key, which cannot be changed."""
         return self._key
 
     def __eq__(self, other: object) -> bool:

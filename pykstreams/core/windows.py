@@ -43,10 +43,12 @@ class Window:
 
     @property
     def start_time(self) -> datetime:
+        """``start`` as a time in UTC."""
         return _EPOCH + timedelta(milliseconds=self.start)
 
     @property
     def end_time(self) -> datetime:
+        """``end`` as a time in UTC."""
         return _EPOCH + timedelta(milliseconds=self.end)
 
     def overlap(self, other: Window) -> bool:
@@ -318,4 +320,5 @@ class JoinWindows:
 
     @property
     def size_ms(self) -> int:
+        """``before`` and ``after`` together, in ms."""
         return self.before_ms + self.after_ms

@@ -87,10 +87,12 @@ class StoreBuilder(Generic[T_co]):
 
     @property
     def name(self) -> str:
+        """The name of the store."""
         return self.supplier.name
 
     @property
     def logging_enabled(self) -> bool:
+        """Whether the store has a changelog."""
         return self.logging
 
     @property

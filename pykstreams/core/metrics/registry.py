@@ -26,6 +26,7 @@ class Counter:
     total: int = 0
 
     def add(self, amount: int = 1) -> None:
+        """Adds to the total."""
         self.total += amount
 
 
