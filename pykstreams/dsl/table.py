@@ -21,6 +21,10 @@ class Table:
     logic: TableLogic
     store: DslStore | None = None
 
+    def __post_init__(self) -> None:
+        if self.store is not None and self.place.partitioner is not None:
+            self.place.graph.partitioners[self.store.name] = self.place.partitioner
+
     @property
     def history_ms(self) -> int | None:
         """For how long the table can be read as it was; ``None`` for one that is not versioned."""

@@ -35,6 +35,7 @@ def compile_graph(graph: Graph, topology: Topology, *, explicit_names: bool) -> 
     topology.note_serdes(graph.serdes)
     topology.note_makers(graph.makers)
     topology.note_contradictions(graph.contradictions)
+    topology.note_partitioners(graph.partitioners)
     for one in topology.contradictions:
         log.warning("%s", one)
     generated = str(graph.implicit_names)

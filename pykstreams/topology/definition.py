@@ -13,6 +13,7 @@ from pykstreams.topology.contradiction import Contradiction
 from pykstreams.topology.java.hash_order import hash_set_order
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.placement.key_placement import KeyPlacement
+from pykstreams.topology.placement.reference_partitioner import PartPartitioner
 from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.subtopologies import NodeGroups
 
@@ -114,6 +115,8 @@ class TopologyDefinition:
     makers: dict[tuple[str, str], str] = field(default_factory=dict)
     """The function that made the keys (``"key"``) or values (``"value"``) that leave a node, as text."""
     contradictions: list[Contradiction] = field(default_factory=list)
+    partitioners: dict[str, PartPartitioner] = field(default_factory=dict)
+    """Of stores whose keys lie where a part of them does, what says where."""
 
     def add(self, node: NodeDefinition) -> None:
         self.nodes[node.name] = node

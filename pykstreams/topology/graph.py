@@ -20,6 +20,7 @@ from pykstreams.topology.contradiction import Contradiction
 from pykstreams.topology.definition import Supplier
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.placement.key_placement import KeyPlacement
+from pykstreams.topology.placement.reference_partitioner import PartPartitioner
 from pykstreams.topology.placement.windowed_partitioner import windowed_partitioner
 from pykstreams.topology.stores import StoreFactory
 from pykstreams.topology.topology import Topology
@@ -399,6 +400,8 @@ class Graph:
         """
         self.serdes: dict[str, tuple[SerdeOrDefault, SerdeOrDefault]] = {}
         """The serdes of keys and values that leave a processor, where they are known."""
+        self.partitioners: dict[str, PartPartitioner] = {}
+        """Of stores whose keys lie where a part of them does, what says where."""
         self._placements: dict[str, KeyPlacement] = {}
         self._next_priority = 0
 

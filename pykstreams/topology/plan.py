@@ -18,6 +18,7 @@ from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.placement.key_placement import KeyPlacement
+from pykstreams.topology.placement.reference_partitioner import PartPartitioner
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,8 @@ class TopologyPlan:
     """Apart from the sub-topologies, whose numbers leave room for them."""
     ordered_copartition_groups: tuple[tuple[str, ...], ...] = ()
     """The groups of topics with equal partition counts as Kafka Streams tells them to brokers."""
+    partitioners: Mapping[str, PartPartitioner] = field(default_factory=dict)
+    """Of stores whose keys lie where a part of them does, what says where."""
 
     @property
     def internal_topics(self) -> tuple[InternalTopic, ...]:

@@ -49,7 +49,14 @@ def make_plan(definition: TopologyDefinition, config: StreamsConfig) -> Topology
     )
     whole = planner.part(0, [name for name in definition.nodes if name not in of_global_stores])
     stores = tuple(planner.global_store(one) for one in definition.global_stores.values())
-    return TopologyPlan(planner.application_id, parts, whole, stores, planner.ordered_copartition_groups())
+    return TopologyPlan(
+        planner.application_id,
+        parts,
+        whole,
+        stores,
+        planner.ordered_copartition_groups(),
+        definition.partitioners,
+    )
 
 
 class _Planner:

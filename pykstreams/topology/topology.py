@@ -32,6 +32,7 @@ from pykstreams.topology.definition import (
 from pykstreams.topology.description import TopologyDescription, describe
 from pykstreams.topology.offset_reset import AutoOffsetReset
 from pykstreams.topology.placement.key_placement import KeyPartitioner, placement_of
+from pykstreams.topology.placement.reference_partitioner import PartPartitioner
 from pykstreams.topology.plan import TopologyPlan
 from pykstreams.topology.planner import make_plan
 from pykstreams.topology.stores import StoreFactory, factory_of, is_same_store
@@ -308,6 +309,10 @@ class Topology:
     def contradictions(self) -> tuple[Contradiction, ...]:
         """Things that are said twice and not alike: what a function is annotated to take, and is called with."""
         return tuple(self._definition.contradictions)
+
+    def note_partitioners(self, partitioners: Mapping[str, PartPartitioner]) -> None:
+        """Notes of stores whose keys lie where a part of them does what says where."""
+        self._definition.partitioners.update(partitioners)
 
     def note_generated_names(self, generated: str) -> None:
         """Notes the stores and internal topics whose names nobody gave, as text."""

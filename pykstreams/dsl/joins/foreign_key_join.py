@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 from pykstreams.core.config import StreamsConfig
@@ -65,6 +66,7 @@ from pykstreams.topology.graph import (
     is_versioned,
 )
 from pykstreams.topology.placement.answer_partitioner import AnswerPartitioner
+from pykstreams.topology.placement.reference_partitioner import GivenPartitioner, ReferencePartitioner
 from pykstreams.topology.placement.windowed_partitioner import windowed_partitioner
 
 KO = TypeVar("KO")
@@ -244,6 +246,10 @@ class _Join(Generic[K, V, KO, V1, V2, VR]):
         """Adds what keeps subscriptions, and what answers them: when they come, and when right rows change."""
         graph, right, serdes = self.graph, self.right.place, self.serdes
         store = SubscriptionStoreFactory(self.name(SUBSCRIPTION_STORE_SUFFIX, _STORE), serdes)
+        foreign, given = attrgetter("prefix"), self.by_foreign_key
+        graph.partitioners[store.name] = (
+            ReferencePartitioner(foreign, right.key_serde) if given is None else GivenPartitioner(foreign, given)
+        )
         receive = OperatorNode(
             self.name("-subscription-receive", _PROCESSOR),
             lambda: SubscriptionReceive(store.name, serdes),

@@ -181,6 +181,7 @@ def add_repartitioned_join(
     kept = join_store(names.store, join.kept_serde, left_place.value_serde)
     of_right = right_place.partitioner or ReferencePartitioner(_same, right_place.key_serde)
     by_foreign_key = of_right.of_keys(join.keys.foreign_key)
+    graph.partitioners[kept.name] = by_foreign_key
     topic = RepartitionSettings(
         (names.send if name is None else name) + REPARTITION_SUFFIX,
         names.sink,

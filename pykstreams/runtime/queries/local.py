@@ -257,7 +257,9 @@ class LocalQueries:
                 "the records of the store were partitioned"
             )
         is_global, part = name in self._global_names, self._parts.get(name, -1)
-        placed = self._placed.get(name, partition_for_key)
+        placed, by_part = self._placed.get(name, partition_for_key), self._plan.partitioners.get(name)
+        if by_part is not None:
+            by_part = by_part.over_default(lambda: self._config.default_key_serde, partition_for_key)
         serializer = given_serde(cast("SerdeOrType[object] | None", key_serializer), is_key=True)
         encoders: dict[str, Encoder] = {}
 
@@ -272,6 +274,8 @@ class LocalQueries:
             topic, count = source
             if partitioner is not None:
                 return only_partition(partitioner(topic, key, None, count), name)
+            if by_part is not None and (chosen := by_part(topic, key, None, count)) is not None:
+                return chosen
             if topic not in encoders:
                 encoders[topic] = bind_serializer(serializer, topic)
             raw = encoders[topic](key, ())

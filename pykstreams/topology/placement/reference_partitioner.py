@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
 
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.types import Encoder
@@ -11,6 +12,19 @@ from pykstreams.serdes.base import AnySerde, bind_serializer
 from pykstreams.serdes.defaults import or_default
 from pykstreams.topology.placement.key_placement import KeyPlacement
 from pykstreams.topology.placement.windowed_partitioner import windowed_partitioner
+
+
+class PartPartitioner(Protocol):
+    """A partitioner ``(topic, key, value, number of partitions) -> partition`` that looks at a part of the key alone.
+
+    ``None`` leaves it to the default partitioner, which takes the whole key.
+    """
+
+    def over_default(self, default: Callable[[], AnySerde], choose: Callable[[bytes, int], int]) -> PartPartitioner:
+        """The same with the default serde where none was given."""
+        ...
+
+    def __call__(self, topic: str, key: object, value: object, partitions: int) -> int | None: ...
 
 
 class ReferencePartitioner:
@@ -65,3 +79,21 @@ class ReferencePartitioner:
         if encode is None:
             encode = self._encoders[topic] = bind_serializer(self._serializer, topic)
         return self._choose(cast("bytes", encode(reference, ()))[: self._end], partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPartitioner:
+    """Has a partitioner of a user choose by a part of the key.
+
+    :param reference: gives that part.
+    """
+
+    reference: Callable[[Any], object]
+    partitioner: Callable[[str, Any, None, int], int | None]
+
+    def over_default(self, default: Callable[[], AnySerde], choose: Callable[[bytes, int], int]) -> GivenPartitioner:
+        """Itself: it needs no serde."""
+        return self
+
+    def __call__(self, topic: str, key: object, value: object, partitions: int) -> int | None:
+        return self.partitioner(topic, self.reference(key), None, partitions)

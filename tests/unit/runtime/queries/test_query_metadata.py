@@ -18,8 +18,10 @@ from pykstreams import (
     QueryableStoreTypes,
     Serdes,
     StreamsBuilder,
+    StreamsConfig,
     StreamsMetadata,
     TopicPartition,
+    Topology,
 )
 from pykstreams.core.errors import (
     ConfigError,
@@ -29,7 +31,12 @@ from pykstreams.core.errors import (
     UnknownStateStoreError,
 )
 from pykstreams.core.hashing import partition_for_key
+from pykstreams.core.ids import TaskId
 from pykstreams.query import KeyQuery
+from pykstreams.runtime.queries.local import LocalQueries
+from pykstreams.runtime.topics.topic_admin import TopicLayout
+from pykstreams.serdes import CombinedKey, CombinedKeySerde
+from pykstreams.testing.clock import MockClock
 from pykstreams.topology.placement.key_placement import by_crc32
 from tests.unit.runtime.queries.queried import TOPIC, Application
 from tests.unit.runtime.queries.test_store_queries import make, table
@@ -122,6 +129,46 @@ def test_type_says_how_keys_are_written(make: Make, serializer: object) -> None:
     found = [app.queries.key_metadata("prices", key, serializer, None).partition for key in keys]
 
     assert found == [partition_for_key(f"{number}.5".encode(), 4) for number in range(20)]
+
+
+def test_keys_of_joins_are_where_their_first_part_is() -> None:
+    """The join has put them there, beside the rows of the other table."""
+    builder = StreamsBuilder()
+    people, orders = builder.table("people", str, str), builder.table("orders", str, str)
+    joined = people.one_to_many_join(
+        orders, lambda order, person: "", key_extractor=lambda person: person, materialized="of-people", name="om"
+    )
+    joined.filter(lambda key, value: True, materialized="some")
+    builder.table("left", str, str).join(
+        builder.table("right", int, str), lambda one, two: "", foreign_key_extractor=int, name="fk"
+    )
+    queries = queries_of(builder.build(), partitions=4)
+    both, number = CombinedKeySerde(TEXT, TEXT), CombinedKeySerde(Serdes.long(), TEXT)
+    keys = [CombinedKey(str(one), "x") for one in range(20)]
+    numbers = [CombinedKey(one, "x") for one in range(20)]
+
+    for store in ("of-people", "some", "om-shipped-store"):
+        found = [queries.key_metadata(store, key, both, None).partition for key in keys]
+        assert found == [partition_for_key(key.prefix.encode(), 4) for key in keys], store
+    found = [queries.key_metadata("fk-subscription-store", key, number, None).partition for key in numbers]
+    assert found == [partition_for_key(key.prefix.to_bytes(8, "big"), 4) for key in numbers]
+
+
+def queries_of(topology: Topology, partitions: int) -> LocalQueries:
+    """What answers where keys are, of an application without a task."""
+    config = StreamsConfig({"application.id": "shop"})
+    plan = topology.plan(config)
+    layout = TopicLayout(
+        {topic: partitions for part in plan.subtopologies for topic in part.source_topics},
+        {
+            TaskId(part.id, number): frozenset(TopicPartition(topic, number) for topic in part.source_topics)
+            for part in plan.subtopologies
+            for number in range(partitions)
+        },
+    )
+    return LocalQueries(
+        plan, config, MockClock(), workers=list, globals_=lambda: None, layout=lambda: layout, check=lambda: None
+    )
 
 
 def test_key_is_in_the_partition_that_the_partitioner_of_the_source_chooses(make: Make) -> None:
