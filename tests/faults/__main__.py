@@ -7,7 +7,7 @@
 
     python -m tests.faults --minutes 9 --applications eos-mixed,eos-mixed-streams,eos-java
     python -m tests.faults --minutes 9 --applications eos-joins,eos-joins-standbys --faults kill,wipe,cut,poison
-    python -m tests.faults --minutes 60 --applications eos-several --faults none    # only memory
+    python -m tests.faults --minutes 60 --faults none --set rocksdb.memory.bytes=33554432    # only memory
 
 Half of the time there is one broker, half of it three. Of both guarantees there are a lone worker, several workers, and
 several workers in a streams group (KIP-1071); the others run if they are named: ``-standbys``, joins instead of counts
@@ -36,7 +36,8 @@ _SHOWN = 12
 
 def main() -> int:
     arguments = _arguments()
-    known = {one.name: one for one in applications(arguments.several)}
+    settings = dict(setting.split("=", 1) for setting in arguments.set)
+    known = {one.name: one for one in applications(arguments.several, settings)}
     ours = [name for name in known if name.partition("-")[2] in OURS]
     names = arguments.applications.split(",") if arguments.applications else ours
     if unknown := set(names) - known.keys():
@@ -100,6 +101,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--brokers", choices=["1", "3", "both"], default="both")
     parser.add_argument("--applications", help="some, by their names; all without Java by default")
     parser.add_argument("--several", type=int, default=3, help="how many workers several are")
+    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting for all workers")
     parser.add_argument("--rate", type=float, default=50, help="lines a second")
     parser.add_argument("--faults", help="some kinds of them, by their names, or 'none'; all by default")
     parser.add_argument("--schedule", type=Path, help="a file with faults to replay, as they are printed")

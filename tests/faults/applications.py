@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from tests.faults.languages import Language
 from tests.faults.programs import COUNTING, JOINING, Program
@@ -70,6 +72,8 @@ class Application:
     exactly_once: bool
     workers: tuple[str, ...]
     kind: Kind = Kind()
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Further settings of its workers."""
 
     @property
     def lone(self) -> bool:
@@ -108,6 +112,7 @@ class Application:
         common = {**_SETTINGS, **(_STREAMS if self.kind.in_streams_group else _CLASSIC)}
         common["num.standby.replicas"] = str(self.kind.standbys)
         common["errors.dead.letter.queue.topic.name"] = dead_letters(self.name)
+        common |= self.more
         if self.exactly_once:
             return {**common, "processing.guarantee": "exactly_once_v2", "commit.interval.ms": "300"}
         return {**common, "commit.interval.ms": "1000"}
@@ -118,14 +123,15 @@ class Application:
         return TRANSACTION_S if self.exactly_once else SESSION_S
 
 
-def applications(several: int = 3) -> list[Application]:
-    """Both guarantees, each with all kinds of fleets."""
+def applications(several: int = 3, more: Mapping[str, str] = MappingProxyType({})) -> list[Application]:
+    """Both guarantees, each with all kinds of fleets; with further settings for all."""
     return [
         Application(
             f"{short}-{name}",
             exactly_once,
             tuple(f"{short}-{name}-{number}" for number in range(1, (1 if kind.lone else several) + 1)),
             kind,
+            more,
         )
         for short, exactly_once in (("alos", False), ("eos", True))
         for name, kind in FLEETS.items()

@@ -19,7 +19,7 @@ from tests.faults.languages import Language
 from tests.faults.memory import Memory
 from tests.faults.network import Network
 from tests.faults.schedule import CLUSTER, INPUT, Action, Crew, Fault, plan
-from tests.faults.silence import EVERYBODY, Outages, Silence, silences
+from tests.faults.silence import ALLOWED_S, EVERYBODY, Outages, Silence, silences
 from tests.faults.small_disk import mountable, small_disk
 from tests.faults.topics import INPUTS, PARTITIONS, dead_letters
 from tests.faults.watch import Watch
@@ -60,6 +60,8 @@ class Options:
     """Faults to replay, instead of those of the seed."""
     wanted: Collection[Action] = tuple(Action)
     """The kinds of faults that there are."""
+    allowed_s: float = ALLOWED_S
+    """So long results may stay away beyond an outage; longer than by default on a machine with other work."""
 
     def faults(self) -> list[Fault]:
         """The faults of the run, in their order."""
@@ -290,7 +292,7 @@ class Run:
             report.fail("feed", what)
         for name in (one.name for one in self._options.applications):
             gaps = [gap for gap in watch.gaps.found if gap.place[0] == name]
-            for together in silences(gaps, outages.of(name)):
+            for together in silences(gaps, outages.of(name), self._options.allowed_s):
                 report.fail(name, _describe(together))
         self._say_at("reading what came out")
         expected = Expected.read(servers)

@@ -133,9 +133,9 @@ def unexplained(gap: Gap, outages: Sequence[Outage], allowed_s: float = ALLOWED_
     return Silence(gap, until, last, tuple(outage for outage in outages if until < outage.start < gap.end))
 
 
-def silences(gaps: Iterable[Gap], outages: Sequence[Outage]) -> list[list[Silence]]:
+def silences(gaps: Iterable[Gap], outages: Sequence[Outage], allowed_s: float = ALLOWED_S) -> list[list[Silence]]:
     """The silences in gaps of one application, those that overlap together, the longest of these first."""
-    found = filter(None, (unexplained(gap, outages) for gap in gaps))
+    found = filter(None, (unexplained(gap, outages, allowed_s) for gap in gaps))
     together: list[list[Silence]] = []
     until = 0.0
     for silence in sorted(found, key=lambda one: one.allowed_until):
