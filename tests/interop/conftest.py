@@ -9,8 +9,10 @@ from typing import Protocol
 
 import pytest
 
+from tests.interop.fleet import Fleet
 from tests.interop.java_host import JavaHost, class_path
 from tests.interop.modes import MODES, Mode
+from tests.interop.programs import Program
 from tests.interop.turns import Turns
 
 
@@ -24,7 +26,20 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 class MakeTurns(Protocol):
     """``make_turns("count")`` gives an application of its own, which is ended after the test."""
 
-    def __call__(self, program: str, mode: Mode = MODES["kept"], *, one_state_directory: bool = False) -> Turns: ...
+    def __call__(
+        self,
+        program: str,
+        mode: Mode = MODES["kept"],
+        *,
+        one_state_directory: bool = False,
+        spec: Program | None = None,
+    ) -> Turns: ...
+
+
+class MakeFleet(Protocol):
+    """``make_fleet("count", "streams")`` gives an application of its own, without a worker."""
+
+    def __call__(self, program: str, mode: str, spec: Program | None = None) -> Fleet: ...
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +70,13 @@ def make_turns(
     """A factory of applications on which Java and Python take turns."""
     made: list[Turns] = []
 
-    def make(program: str, mode: Mode = MODES["kept"], *, one_state_directory: bool = False) -> Turns:
+    def make(
+        program: str,
+        mode: Mode = MODES["kept"],
+        *,
+        one_state_directory: bool = False,
+        spec: Program | None = None,
+    ) -> Turns:
         name = make_name(program.replace("_", "-"))
         turns = Turns(
             name,
@@ -66,6 +87,7 @@ def make_turns(
             java=java,
             make_host=lambda log: JavaHost(java_path, log),
             one_state_directory=one_state_directory,
+            spec=spec,
         )
         made.append(turns)
         return turns
@@ -73,3 +95,17 @@ def make_turns(
     yield make
     for turns in made:
         turns.end()
+
+
+@pytest.fixture
+def make_fleet(make_turns: MakeTurns, java: JavaHost) -> Iterator[MakeFleet]:
+    """A factory of applications that several workers share, which are ended after the test."""
+    made: list[Fleet] = []
+
+    def make(program: str, mode: str, spec: Program | None = None) -> Fleet:
+        made.append(Fleet(make_turns(program, MODES[mode], spec=spec), java))
+        return made[-1]
+
+    yield make
+    for fleet in made:
+        fleet.end()

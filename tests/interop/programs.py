@@ -27,6 +27,7 @@ class Program:
         topology would run a race.
     :param loose: whether neither order nor times of results are given, since tasks run side by side.
     :param tables: the inputs that are read as tables.
+    :param times_of_results: whether the brokers time results (``LogAppendTime``), and not who writes them.
     :param one_instance: whether a fleet has one instance, and a second one only while it is replaced. Which of two has
         a task is drawn by the ids of their processes, and an outer join of streams counts its stream time, which no
         store keeps, anew where the task moves.
@@ -43,6 +44,7 @@ class Program:
     nulls: bool = False
     foreign_keys: bool = False
     tables: tuple[str, ...] = ()
+    times_of_results: bool = False
     one_instance: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()

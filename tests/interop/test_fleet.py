@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 import pytest
 from confluent_kafka import TopicPartition
 
-from tests.interop.conftest import MakeTurns
+from tests.interop.conftest import MakeFleet
 from tests.interop.fleet import JAVA, PYTHON, Fleet
-from tests.interop.java_host import JavaHost
-from tests.interop.modes import MODES
 from tests.interop.outcome import differences, outcome_of
 from tests.interop.programs import PROGRAMS, Row, rows_of
 
-MakeFleet: TypeAlias = Callable[[str, str], Fleet]
-
 WORDS = [f"word{number}" for number in range(40)]
-
-
-@pytest.fixture
-def make_fleet(make_turns: MakeTurns, java: JavaHost) -> Iterator[MakeFleet]:
-    made: list[Fleet] = []
-
-    def make(program: str, mode: str) -> Fleet:
-        made.append(Fleet(make_turns(program, MODES[mode]), java))
-        return made[-1]
-
-    yield make
-    for fleet in made:
-        fleet.end()
 
 
 class Words:

@@ -22,7 +22,7 @@ from tests.brokers.reaper import Process
 from tests.interop.java_host import PATIENCE_S, JavaHost
 from tests.interop.modes import Mode
 from tests.interop.outcome import Outcome, outcome_of
-from tests.interop.programs import PROGRAMS, T0, Row, rows_of
+from tests.interop.programs import PROGRAMS, T0, Program, Row, rows_of
 
 ROOT = Path(__file__).parents[2]
 APPLICATIONS = Path(__file__).parent / "applications.py"
@@ -36,7 +36,8 @@ _NOT_THERE_YET = (
     KafkaError.UNKNOWN_LEADER_EPOCH,
 )
 
-_REPARTITIONED = ("-repartition", "-registration-topic", "-response-topic")
+BETWEEN_TASKS = ("-repartition", "-topic")
+"""How topics between tasks end; the latter are those of foreign-key joins."""
 
 Places: TypeAlias = dict[tuple[str, int], int]
 
@@ -60,6 +61,7 @@ class Turns:
 
     :param name: the application's id.
     :param make_host: makes a JVM, for workers that are to be killed.
+    :param spec: what to agree on, if not what ``PROGRAMS`` says.
     """
 
     def __init__(
@@ -73,9 +75,10 @@ class Turns:
         java: JavaHost,
         make_host: Callable[[Path], JavaHost],
         one_state_directory: bool = False,
+        spec: Program | None = None,
     ) -> None:
         self.name, self.program, self.mode, self.brokers = name, program, mode, brokers
-        self.spec = PROGRAMS[program]
+        self.spec = spec or PROGRAMS[program]
         self.prefix = f"{name}."
         self.folder = folder
         folder.mkdir()
@@ -273,15 +276,15 @@ class Turns:
         )
 
     def _create_topics(self) -> None:
-        compact = {"cleanup.policy": "compact"}
-        compacted = self.settings.get("topology.optimization") == "all" and not self.mode.deletes
+        settings: dict[str, dict[str, str]] = {name: {} for name in (*self.spec.inputs, *self.spec.outputs)}
+        if self.settings.get("topology.optimization") == "all" and not self.mode.deletes:
+            for name in self.spec.tables:
+                settings[name]["cleanup.policy"] = "compact"
+        if self.spec.times_of_results:
+            for name in self.spec.outputs:
+                settings[name]["message.timestamp.type"] = "LogAppendTime"
         wanted = [
-            NewTopic(
-                self.prefix + name,
-                self.spec.partitions,
-                config=compact if compacted and name in self.spec.tables else {},
-            )
-            for name in (*self.spec.inputs, *self.spec.outputs)
+            NewTopic(self.prefix + name, self.spec.partitions, config=config) for name, config in settings.items()
         ]
         for created in self._admin.create_topics(wanted).values():
             created.result(60)
@@ -291,7 +294,7 @@ class Turns:
         places = [
             TopicPartition(name, number)
             for name, count in self.topics().items()
-            if name in inputs or name.endswith(_REPARTITIONED)
+            if name in inputs or name.endswith(BETWEEN_TASKS)
             for number in range(count)
         ]
         return {(place.topic, place.partition): max(0, place.offset) for place in committed(self._group, places)}
