@@ -60,10 +60,10 @@ def top(url: str, interval: float, once: bool, token_file: str | None, tls_ca: s
         raise ConfigError(f"'top' needs {error.name}, which is not installed; pip install 'pykstreams[top]'") from error
 
     server, waiting = Server(url, token_file, tls_ca), threading.Event()
-    moment = Moment(_asked(server))
+    moment = Moment(asked(server))
     if once:
         waiting.wait(interval)
-        picture, console = frame(Moment(_asked(server), moment.instances)), Console()
+        picture, console = frame(Moment(asked(server), moment.instances)), Console()
         if not console.is_terminal:
             console.width = whole_width(console, picture)
         console.print(picture)
@@ -82,10 +82,11 @@ def _next(server: Server, moment: Moment) -> tuple[Moment, str]:
     from pykstreams.cli.live.frame import Moment
 
     try:
-        return Moment(_asked(server), moment.instances), ""
+        return Moment(asked(server), moment.instances), ""
     except ClusterError as error:
         return moment, str(error)
 
 
-def _asked(server: Server) -> Sequence[InstanceFacts]:
+def asked(server: Server) -> Sequence[InstanceFacts]:
+    """What all instances tell now."""
     return cast("Sequence[InstanceFacts]", server.get("/live.json", {"instances": "all"}, "instances")["instances"])

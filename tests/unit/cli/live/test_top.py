@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -23,8 +21,6 @@ from pykstreams.http.server import bound
 from tests.unit.http.live.test_browser import counting, thread
 from tests.unit.http.served_application import Streams
 from tests.unit.runtime.queries.queried import Application
-
-ROOT = Path(__file__).parents[4]
 
 
 def instance(name: str, now_ms: int, processed: int, **more: Any) -> InstanceFacts:
@@ -154,19 +150,6 @@ def test_an_address_where_nobody_answers_ends_it_with_the_reason() -> None:
 
     assert result.exit_code == 3
     assert "http://127.0.0.1:1 was not reached" in result.output
-
-
-@pytest.mark.skipif("TAKE_PICTURES" not in os.environ, reason="writes the picture of the documentation")
-def test_the_picture_of_the_documentation_is_taken() -> None:
-    line = {"at_ms": 60_000, "level": "WARNING", "text": "counted dropped a record: it is late; task 0_1", "thread": ""}
-    lost = {"lag": 1_204, "late": 12, "dropped": 12}
-    before = [instance("shop-1:8080", 0, 0), instance("shop-2:8080", 0, 0)]
-    now = [instance("shop-1:8080", 2_000, 90_000, log=[line]), instance("shop-2:8080", 2_000, 60_000, task=lost)]
-    console = Console(record=True, width=110, file=io.StringIO())
-    console.print(frame(Moment(now, before)))
-    picture = console.export_svg(title="pykstreams top")
-    own = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)  # fonts would be asked for elsewhere
-    (ROOT / "docs" / "pictures" / "top.svg").write_text(own, encoding="utf-8")
 
 
 @pytest.mark.parametrize("interval", ["nan", "inf", "0.1"])

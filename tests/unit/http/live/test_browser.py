@@ -18,7 +18,7 @@ from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from pykstreams import Consumed, Grouped, Serdes, SessionWindows, StreamsBuilder, TimeWindows
+from pykstreams import Consumed, Grouped, Serdes, StreamsBuilder
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.http import Address, HttpOptions, HttpServer, app
 from pykstreams.http.server import bound
@@ -29,7 +29,6 @@ from tests.unit.runtime.queries.queried import TOPIC, Application
 
 TEXT = Serdes.string()
 PATIENCE_S = 20
-ROOT = Path(__file__).parents[4]
 PHONE, DESK = (390, 844), (1400, 1000)
 MARKUP = "<b>not bold</b>"
 
@@ -85,20 +84,6 @@ def counting(steps: int = 0) -> StreamsBuilder:
     for number in range(steps):
         stream = (first if number % 5 == 0 else stream).filter(lambda key, value: True, name=f"step-{number:02}")
     first.group_by_key(Grouped(key_serde=TEXT, value_serde=TEXT)).count(materialized="counts", name="counted")
-    return builder
-
-
-def page_views() -> StreamsBuilder:
-    """What the pictures show: views of pages counted by user, in windows of a minute, and in sessions."""
-    builder = StreamsBuilder()
-    views = builder.stream("views", Consumed(key_serde=TEXT, value_serde=TEXT, name="page-views-source"))
-    by_user = views.filter(lambda user, page: page != "/health", name="people").group_by_key(
-        Grouped(key_serde=TEXT, value_serde=TEXT)
-    )
-    by_user.count(materialized="views-by-user", name="count-all")
-    minutes = by_user.windowed_by(TimeWindows(60_000)).count(materialized="views-by-minute", name="count-by-minute")
-    minutes.to_stream().filter(lambda window, count: count >= 100, name="busy").to("busy-users")
-    by_user.windowed_by(SessionWindows(300_000)).count(materialized="visits", name="count-visits")
     return builder
 
 
@@ -311,20 +296,3 @@ def test_a_server_that_goes_away_is_told(browser: WebDriver, serve: Callable[...
     server.close()
 
     until(browser, lambda: "No facts for now" in text(browser, "#problem"))
-
-
-@pytest.mark.skipif("TAKE_PICTURES" not in os.environ, reason="writes the pictures of the documentation")
-@pytest.mark.parametrize(("name", "size"), [("live-page", DESK), ("live-page-phone", PHONE)])
-def test_pictures_of_the_documentation_are_taken(
-    browser: WebDriver, serve: Callable[..., tuple[Streams, HttpServer]], name: str, size: tuple[int, int]
-) -> None:
-    streams, server = serve(page_views(), topic="views")
-    streams.application.feed(("user-1", "/home", 600_000))
-    opened(browser, server, size)
-    streams.application.feed(*(("user-2", "/late", one) for one in range(3)))
-    logging.getLogger("pykstreams.worker").warning("count-by-minute dropped a record: it is late; task 0_0, views-0@17")
-    feed_while(
-        browser, streams, lambda: "/s" in text(browser, "#drawing .processor[data-name='page-views-source']"), 600_000
-    )
-
-    assert browser.save_screenshot(str(ROOT / "docs" / "pictures" / f"{name}.png"))
