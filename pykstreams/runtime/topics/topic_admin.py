@@ -276,35 +276,37 @@ class TopicAdmin:
         for topic in there:
             if fault := _fault(topic, settings.get(topic.name, {})):
                 yield MisconfiguredInternalTopicError(
-                    f"{topic.kind} topic {topic.name!r} {fault}; change it with kafka-configs.sh --alter "
-                    f"--entity-type topics --entity-name {topic.name}"
+                    f"{topic.kind} topic {topic.name!r} {fault.what}; {self._change(topic.name, fault.cure)} changes it"
                 )
             elif (kept := _short_retention(topic, settings.get(topic.name, {}))) is not None:
                 self._warn_of_short_retention(topic, kept)
         for topic in self._reused.values():
             if fault := _fault(topic, settings.get(topic.name, {})):
                 log.warning(
-                    "topic %r, from which a store is restored, %s: use kafka-configs.sh --alter --entity-type topics "
-                    "--entity-name %s, or give the store a changelog of its own by leaving reuse.ktable.source.topics "
-                    "out of topology.optimization",
+                    "topic %r, from which a store is restored, %s: use %s, or give the store a changelog of its own by "
+                    "leaving reuse.ktable.source.topics out of topology.optimization",
                     topic.name,
-                    fault,
-                    topic.name,
+                    fault.what,
+                    self._change(topic.name, fault.cure),
                 )
+
+    def _change(self, topic: str, setting: str) -> str:
+        """The command that changes a setting of a topic."""
+        return (
+            f"kafka-configs.sh --bootstrap-server {self._client.bootstrap} --alter --entity-type topics "
+            f"--entity-name {topic} --add-config {setting}"
+        )
 
     def _warn_of_short_retention(self, topic: InternalTopic, kept_ms: int) -> None:
         wanted = topic.config["retention.ms"]
         log.warning(
             "changelog topic %r keeps records for %s ms (retention.ms), and one that is made now for %s ms: its store "
-            "is restored as a whole while stream time is less than %s ms behind the clock; for more: kafka-configs.sh "
-            "--bootstrap-server %s --alter --entity-type topics --entity-name %s --add-config retention.ms=%s",
+            "is restored as a whole while stream time is less than %s ms behind the clock; for more: %s",
             topic.name,
             kept_ms,
             wanted,
             kept_ms - (topic.least_retention_ms or 0),
-            self._client.bootstrap,
-            topic.name,
-            wanted,
+            self._change(topic.name, f"retention.ms={wanted}"),
         )
 
     def _create(self, counts: Mapping[str, int], existing: Mapping[str, int]) -> None:
@@ -349,19 +351,31 @@ def _short_retention(topic: InternalTopic, found: Mapping[str, str]) -> int | No
     return kept if kept != -1 and (wanted == -1 or kept < wanted) else None
 
 
-def _fault(topic: InternalTopic, found: Mapping[str, str]) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """What is wrong with the settings of a topic, and the setting that mends it."""
+
+    what: str
+    cure: str
+
+
+def _fault(topic: InternalTopic, found: Mapping[str, str]) -> _Fault | None:
     """The fault in the settings of an existing topic (``InternalTopicManager``, 4.3.1), if there is one."""
     wanted, policy = topic.config, found.get("cleanup.policy", "")
     if topic.kind == "repartition" and "compact" in policy:
-        return f"is compacted (cleanup.policy={policy!r}), so records would vanish before they are processed"
+        what = f"is compacted (cleanup.policy={policy!r}), so records would vanish before they are processed"
+        return _Fault(what, "cleanup.policy=delete")
     if topic.kind == "changelog" and "delete" in policy and "delete" not in wanted["cleanup.policy"]:
-        return f"deletes old records (cleanup.policy={policy!r}), so state would get lost; set 'compact'"
+        what = f"deletes old records (cleanup.policy={policy!r}), so state would get lost"
+        return _Fault(what, "cleanup.policy=compact")
     if (retention := _short_retention(topic, found)) is not None:
-        least = topic.least_retention_ms
+        least, needed = topic.least_retention_ms, wanted["retention.ms"]
         if least is None or retention < least:
-            return f"keeps records for {retention} ms (retention.ms) and must keep them for {wanted['retention.ms']} ms"
+            what = f"keeps records for {retention} ms (retention.ms) and must keep them for {needed} ms"
+            return _Fault(what, f"retention.ms={needed}")
     if "min.compaction.lag.ms" in wanted and "min.compaction.lag.ms" in found:
-        lag, needed = int(found["min.compaction.lag.ms"]), int(wanted["min.compaction.lag.ms"])
-        if lag < needed:
-            return f"compacts after {lag} ms (min.compaction.lag.ms) and must wait for {needed} ms"
+        lag, longer = int(found["min.compaction.lag.ms"]), int(wanted["min.compaction.lag.ms"])
+        if lag < longer:
+            what = f"compacts after {lag} ms (min.compaction.lag.ms) and must wait for {longer} ms"
+            return _Fault(what, f"min.compaction.lag.ms={longer}")
     return None

@@ -245,27 +245,30 @@ def test_existing_internal_topic_with_other_partitions_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("topic", "settings", "fault"),
+    ("topic", "settings", "fault", "cure"),
     [
         (
             "shop-counts-changelog",
             {"cleanup.policy": "delete"},
             "deletes old records (cleanup.policy='delete')",
+            "cleanup.policy=compact",
         ),
         (
             "shop-by-item-repartition",
             {"cleanup.policy": "compact"},
             "is compacted (cleanup.policy='compact')",
+            "cleanup.policy=delete",
         ),
         (
             "shop-by-item-repartition",
             {"cleanup.policy": "delete", "retention.ms": "604800000"},
             "keeps records for 604800000 ms (retention.ms) and must keep them for -1 ms",
+            "retention.ms=-1",
         ),
     ],
 )
 def test_existing_internal_topic_that_loses_records_is_refused(
-    topic: str, settings: dict[str, str], fault: str
+    topic: str, settings: dict[str, str], fault: str, cure: str
 ) -> None:
     cluster = FakeTopics({"orders": 5, "returns": 5, topic: 5}, {topic: settings})
 
@@ -273,7 +276,10 @@ def test_existing_internal_topic_that_loses_records_is_refused(
         prepare(rekeyed(), cluster)
 
     assert f"topic {topic!r} {fault}" in str(raised.value)
-    assert f"kafka-configs.sh --alter --entity-type topics --entity-name {topic}" in str(raised.value)
+    assert str(raised.value).endswith(
+        f"; kafka-configs.sh --bootstrap-server {cluster.bootstrap} --alter --entity-type topics --entity-name {topic} "
+        f"--add-config {cure} changes it"
+    )
 
 
 def windows_kept(minutes: int, **changelog_config: str) -> TopologyPlan:
@@ -351,8 +357,9 @@ def test_a_topic_that_is_the_changelog_of_its_table_may_delete_records_and_the_l
     (said,) = [record.getMessage() for record in caplog.records]
     assert said == (
         "topic 'prices', from which a store is restored, deletes old records (cleanup.policy='delete'), so state "
-        "would get lost; set 'compact': use kafka-configs.sh --alter --entity-type topics --entity-name prices, or "
-        "give the store a changelog of its own by leaving reuse.ktable.source.topics out of topology.optimization"
+        f"would get lost: use kafka-configs.sh --bootstrap-server {cluster.bootstrap} --alter --entity-type topics "
+        "--entity-name prices --add-config cleanup.policy=compact, or give the store a changelog of its own by leaving "
+        "reuse.ktable.source.topics out of topology.optimization"
     )
 
 
