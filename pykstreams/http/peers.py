@@ -183,6 +183,13 @@ class Peers:
         kind, detail = "", ""
         if isinstance(found, dict):
             kind, detail = str(found.get("type", "")).rpartition(":")[2], str(found.get("detail", ""))
+        if kind == "unknown-store":  # it was asked because this instance knows the store
+            raise ProblemError(
+                "unavailable",
+                f"the instance at {where} has a topology without this store; ask again when it has been replaced by "
+                "one of this topology",
+                host=where,
+            )
         if kind in _PASSED_ON:
             raise ProblemError(kind, detail, host=where)
         if status == 401:

@@ -284,6 +284,22 @@ def test_an_instance_that_answers_other_parts_is_said_to_be_of_another_release(
     assert "run the same release on all" in answer.json["detail"]
 
 
+def test_a_store_that_its_owner_does_not_know_yet_is_away_and_not_unknown(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while instances are replaced by those of another topology, one after the other."""
+    one, two = make((set(), set()), ({0, 1, 2, 3}, set()))
+    ask = Peers.ask
+    monkeypatch.setattr(Peers, "ask", lambda peers, host, target: ask(peers, host, target.replace("prices", "older")))
+
+    answer = one.client.get("/stores/prices/keys/key-1")
+    assert (answer.status, answer.problem) == (503, "unavailable")
+    assert answer.json["detail"] == (
+        f"the instance at 127.0.0.1:{two.host.port} has a topology without this store; ask again when it has been "
+        "replaced by one of this topology"
+    )
+
+
 def part_of(partition: int, *keys: str) -> dict[str, Any]:
     """The answer of one partition, as another instance writes it."""
     source = {"partition": partition, "host": "two", "role": "active", "position": {}}

@@ -177,8 +177,8 @@ def warn_of_missing(missing: Mapping[TaskId, int], replicas: int) -> None:
     if lacking:
         more = "" if len(lacking) <= _SHOWN else f" and {len(lacking) - _SHOWN} more"
         log.warning(
-            "standby tasks are missing of %d tasks (%s%s), which are to have %d each: there are no more instances. "
-            "Start more of them, or lower num.standby.replicas",
+            "standby tasks are missing of %d tasks (%s%s), which are to have %d each: there are no more "
+            "instances, of which workers with one state.dir are one. Start more of them, or lower num.standby.replicas",
             len(lacking),
             ", ".join(map(str, lacking[:_SHOWN])),
             more,

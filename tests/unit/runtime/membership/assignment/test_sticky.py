@@ -48,4 +48,4 @@ def test_too_few_clients_for_all_standby_tasks_are_a_warning(caplog: pytest.LogC
     )
     assign_sticky(group)
     [warning] = [message for message in caplog.messages if "standby" in message]
-    assert "which are to have 1 each: there are no more instances" in warning
+    assert "which are to have 1 each: there are no more instances, of which" in warning
