@@ -10,10 +10,11 @@ added.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
@@ -35,6 +36,8 @@ from pykstreams.core.record import FixedKeyRecord, ReceivedRecord, Record, Recor
 from pykstreams.core.shown_values import shown
 from pykstreams.core.types import Duration, Forward, Headers, Punctuator, Timestamp
 from pykstreams.core.user_code.suppliers import check_punctuator, check_supplier
+
+log = logging.getLogger(__name__)
 
 Made = TypeVar("Made")
 
@@ -61,11 +64,13 @@ class UserProcessor:
         facade = _Context(context)
         context.on_init(lambda: processor.init(facade))
         context.on_close(processor.close)
-        run, fail = processor.process, context.fail
+        run: Callable[[Record[Any, Any]], object] = processor.process
+        fail, returned = context.fail, _returned(processor, context.node)
 
         def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
-                run(Record(key, value, timestamp, headers))
+                if (found := run(Record(key, value, timestamp, headers))) is not None:
+                    returned(found)
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
 
@@ -90,11 +95,13 @@ class UserFixedKeyProcessor:
         facade = _FixedKeyContext(context)
         context.on_init(lambda: processor.init(facade))
         context.on_close(processor.close)
-        run, fail = processor.process, context.fail
+        run: Callable[[FixedKeyRecord[Any, Any]], object] = processor.process
+        fail, returned = context.fail, _returned(processor, context.node)
 
         def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
             try:
-                run(ReceivedRecord(key, value, timestamp, headers))
+                if (found := run(ReceivedRecord(key, value, timestamp, headers))) is not None:
+                    returned(found)
             except Exception as error:
                 fail(error, key, value, timestamp, headers)
 
@@ -108,6 +115,24 @@ def _made(supplier: Callable[[], Made], context: OperatorContext) -> Made:
         return supplier()
     finally:
         BUILDING.reset(token)
+
+
+def _returned(processor: object, node: str) -> Callable[[object], None]:
+    """Returns what is called with whatever ``process`` returns: it warns of a record, once, which nobody takes."""
+    told = False
+
+    def returned(found: object) -> None:
+        nonlocal told
+        if told or not isinstance(found, Record | FixedKeyRecord):
+            return
+        told = True
+        log.warning(
+            "%s: %s.process returned a record, which nobody takes; hand it on by self.context.forward(record)",
+            node,
+            type(processor).__qualname__,
+        )
+
+    return returned
 
 
 class DelegatingContext(ProcessingContext):

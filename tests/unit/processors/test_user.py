@@ -96,6 +96,37 @@ def test_fixed_key_processor_gets_fixed_key_records() -> None:
     assert context.forwarded == [("a", 2, 5, HEADERS)]
 
 
+class Returning(Processor[Any, Any, Any, Any]):
+    def process(self, record: Record[Any, Any]) -> Any:
+        return record if record.value else record.key
+
+
+class FixedReturning(FixedKeyProcessor[Any, Any, Any]):
+    def process(self, record: FixedKeyRecord[Any, Any]) -> Any:
+        return record if record.value else record.key
+
+
+@pytest.mark.parametrize(
+    ("node", "name"),
+    [(UserProcessor(Returning), "Returning"), (UserFixedKeyProcessor(FixedReturning), "FixedReturning")],
+)
+def test_a_record_that_is_returned_and_not_forwarded_is_warned_of_once(
+    node: Any, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    context = FakeOperatorContext()
+    process = context.start(node)
+    process("a", 0, 5, HEADERS)  # a value that is returned by the way, such as that of a put, means nothing
+    assert caplog.messages == []
+    process("a", 1, 5, HEADERS)
+    process("a", 2, 5, HEADERS)
+
+    assert context.forwarded == []
+    assert caplog.messages == [
+        f"{context.node}: {name}.process returned a record, which nobody takes; hand it on by "
+        "self.context.forward(record)"
+    ]
+
+
 def received(*given: tuple[Any, ...]) -> list[Any]:
     """The records that a fixed-key processor gets."""
     context = FakeOperatorContext()
