@@ -16,6 +16,7 @@ from pykstreams.runtime.checks.cluster_checks import (
     transaction_findings,
 )
 from pykstreams.runtime.checks.finding import Finding, Severity, of_message
+from pykstreams.runtime.checks.flow_checks import flow_findings
 from pykstreams.runtime.checks.key_checks import ReadKeys, key_findings
 from pykstreams.runtime.checks.limit_checks import limit_findings
 from pykstreams.runtime.checks.machine_checks import disk_findings
@@ -30,12 +31,15 @@ from pykstreams.topology.plan import TopologyPlan
 
 
 def local_findings(plan: TopologyPlan, config: StreamsConfig, measure: MeasureRoom = room_of) -> list[Finding]:
-    """Finds what needs no cluster: a topology that reads nothing, serdes, names of topics, settings and the disk."""
+    """Finds what needs no cluster: a topology that reads nothing, or again what it writes, or makes what nobody takes;
+    serdes, names of topics, settings and the disk.
+    """
     said = missing_sources(plan)
     sources = [] if said is None else [of_message("topology", plan.application_id, said)]
     serdes = [of_message("serdes", plan.application_id, text) for text in missing_serdes(plan, config)]
     names, settings = name_findings(plan, config), setting_findings(config)
-    return [*sources, *serdes, *names, *settings, *disk_findings(plan, config, measure)]
+    flow = flow_findings(plan)
+    return [*sources, *flow, *serdes, *names, *settings, *disk_findings(plan, config, measure)]
 
 
 def cluster_findings(
