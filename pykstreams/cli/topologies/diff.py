@@ -21,10 +21,23 @@ _PATIENCE_S: Final = 60
 @click.command(epilog=SETTINGS_HELP)
 @click.argument("old")
 @click.argument("new")
+@click.option(
+    "--accept",
+    "accepted",
+    metavar="STORE",
+    multiple=True,
+    help="A store that may begin empty, or be gone. May be given more than once.",
+)
 @settings_options
 @format_option
 def diff(
-    old: str, new: str, config_file: Path | None, pairs: tuple[str, ...], application_id: str | None, form: str
+    old: str,
+    new: str,
+    accepted: tuple[str, ...],
+    config_file: Path | None,
+    pairs: tuple[str, ...],
+    application_id: str | None,
+    form: str,
 ) -> None:
     """Compare two topologies: what a change orphans, renames, reads again or breaks. Needs no Kafka.
 
@@ -34,14 +47,15 @@ def diff(
     \b
         pykstreams describe shop.py --format json > shop.json
         pykstreams diff shop.json shop.py
+        pykstreams diff shop.json shop.py --accept visits
     """
     from pykstreams.cli.exit_codes import ExitCode
     from pykstreams.topology.changes.change import Verdict
-    from pykstreams.topology.changes.comparison import compare, verdict_of
+    from pykstreams.topology.changes.comparison import compare, verdict_of, with_accepted
 
     before = _shape_in_file(old) if old.endswith(".json") else _shape_elsewhere(old, config_file, pairs, application_id)
     after = shape_at(new, config_file, pairs, application_id)
-    changes = compare(before, after)
+    changes = with_accepted(compare(before, after), accepted)
     verdict = verdict_of(changes)
     if form == "json":
         click.echo(json.dumps({"verdict": verdict, "changes": [one.as_dict() for one in changes]}, indent=2))

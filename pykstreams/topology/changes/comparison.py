@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -22,12 +22,29 @@ from pykstreams.topology.changes.window_changes import window_changes
 _NUMBER: Final = re.compile(r"\d{10}")
 """The number in a generated name, which moves when steps are added before it."""
 
+_ACCEPTABLE: Final = ("empty", "orphaned")
+
 T = TypeVar("T", StoreShape, TopicShape)
 
 
 def compare(old: TopologyShape, new: TopologyShape) -> tuple[Change, ...]:
     """Returns the consequences of starting ``new`` where ``old`` has run, nothing for equal shapes."""
     return (*_application(old, new), *_stores(old, new), *_repartition_topics(old, new), *_inputs(old, new))
+
+
+def with_accepted(changes: tuple[Change, ...], names: Collection[str]) -> tuple[Change, ...]:
+    """The changes, the worst first, of which those are safe that somebody has accepted: stores that begin empty, or are
+    gone, by their names.
+
+    What workers refuse, such as rows in another form, stays what it is.
+    """
+    found = (
+        replace(change, cure="this was accepted", verdict=Verdict.SAFE)
+        if change.kind in _ACCEPTABLE and change.where in names
+        else change
+        for change in changes
+    )
+    return tuple(sorted(found, key=lambda change: -list(Verdict).index(change.verdict)))
 
 
 def verdict_of(changes: tuple[Change, ...]) -> Verdict:
@@ -68,7 +85,7 @@ def _stores(old: TopologyShape, new: TopologyShape) -> Iterator[Change]:
                 name,
                 f"the store is new and begins empty, and what was read of {', '.join(missed[name])} is not read again",
                 "stop all workers, and read again with 'pykstreams reset'; or make its rows with 'pykstreams "
-                "backfill'; or accept that it begins now",
+                f"backfill'; or accept that it begins now (diff --accept {name})",
                 Verdict.NEEDS_RESET,
             )
         else:

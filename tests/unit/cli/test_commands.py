@@ -850,6 +850,31 @@ def test_description_that_is_no_text_is_refused(invoke: Invoke, tmp_path: Path) 
     assert "old.json' cannot be read" in result.stderr
 
 
+def counted(name: str, *stores: str) -> str:
+    steps = "".join(f'    grouped.count(materialized="{store}")\n' for store in stores)
+    return (
+        f"from pykstreams import StreamsBuilder\n\napplication_id = {name!r}\n\n\n"
+        "def build():\n    builder = StreamsBuilder()\n"
+        f'    grouped = builder.stream("in", str, str).group_by_key()\n{steps}    return builder.build()\n'
+    )
+
+
+def test_new_store_that_may_begin_empty_is_safe_when_it_is_accepted(invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text(counted("shop", "counts", "gone"), encoding="utf-8")
+    (tmp_path / "new.py").write_text(counted("shop", "counts", "visits", "more"), encoding="utf-8")
+    old, new = str(tmp_path / "old.py"), str(tmp_path / "new.py")
+
+    refused = invoke("diff", old, new)
+    one_only = invoke("diff", old, new, "--accept", "visits", "--accept", "gone")
+    accepted = invoke("diff", old, new, "--accept", "visits", "--accept", "more", "--accept", "gone")
+
+    assert (refused.exit_code, one_only.exit_code, accepted.exit_code) == (2, 2, 0)
+    assert "(diff --accept visits)" in refused.stdout
+    assert one_only.stdout.splitlines()[0].startswith("empty: more: the store is new and begins empty")
+    assert accepted.stdout.splitlines()[-1] == "verdict: safe"
+    assert accepted.stdout.count("this was accepted") == 3
+
+
 def test_bootstrap_to_begin_with_and_to_go_over_to_is_not_the_same(invoke: Invoke, tmp_path: Path) -> None:
     both = ("--bootstrap", "made", "--load-bootstrap", "made")
     done = invoke("run", write(tmp_path), "--bootstrap-servers", "a:1", *both)
