@@ -73,13 +73,13 @@ class DroppedRecords:
         drops.late += late
         drops.failed += failed
 
-    def drop(self, node: str, reason: str, where: str = "") -> None:
+    def drop(self, node: str, reason: str, where: str = "", *, failed: bool = False) -> None:
         """Counts one and warns if it is time to.
 
         :param reason: the same for all records of one cause: what differs from one to the next is told by ``where``.
         :param where: the record; by default the one that is being processed.
         """
-        self.count(node, late=reason in LATE_REASONS)
+        self.count(node, late=reason in LATE_REASONS, failed=failed)
         now = self._clock.monotonic()
         last, silent = self._last.get((node, reason), (None, 0))
         if last is not None and now - last < WARN_INTERVAL_S:

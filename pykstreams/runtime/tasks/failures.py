@@ -34,7 +34,7 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import CurrentRecord
 from pykstreams.core.record import ConsumerRecord, ProducerRecord, Record, RecordContext
 from pykstreams.core.shown_values import cut, shown, without_values
-from pykstreams.core.store_topic import row_of
+from pykstreams.core.store_topic import StoreTopic, row_of
 from pykstreams.core.types import Decoder, Headers
 from pykstreams.core.user_code.frames import user_frame
 from pykstreams.runtime.clients.consumers.messages import RecordMessage
@@ -117,7 +117,7 @@ class Failures:
         context = self._context(node, timestamp, headers)
         record = None if timestamp < 0 else Record(key, value, timestamp, headers)
         if self._resumes("processing", self._processing, context, record, error):
-            self._dropped.count(node, failed=True)
+            self._passed_over(node, error)
             return
         if isinstance(error, StreamsError) and not isinstance(error, SerdeError) and origin_of(error) is None:
             said = str(error)  # our own, a sink's for instance: it has the place and the cure
@@ -126,6 +126,14 @@ class Failures:
             what = f"key={shown(key)}, value={shown(value)}; {cure}"
             said = f"{self._described(node, context, error)}; {what}"
         raise self._final(node, context, said) from error
+
+    def _passed_over(self, node: str, error: Exception) -> None:
+        """Counts a record that is dropped, and warns where another one of the same key will fare no better."""
+        if not isinstance(error, SerdeError) or not isinstance(error.topic, StoreTopic):
+            self._dropped.count(node, failed=True)
+            return
+        reason = f"it needs a row of store {error.topic.store!r} that does not fit its type: {ROW_OF_ANOTHER_TYPE}"
+        self._dropped.drop(node, reason, failed=True)
 
     def punctuation(self, node: str, error: Exception, time: int) -> None:
         """Asks about an exception of a punctuator; returns when it is to go on."""

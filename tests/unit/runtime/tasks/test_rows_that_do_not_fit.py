@@ -11,6 +11,7 @@ import pytest
 
 from pykstreams import Consumed, JoinWindows, KStream, Materialized, Stores, StreamJoined, StreamsBuilder, TimeWindows
 from pykstreams.core.errors import ProcessingError, SerdeError
+from pykstreams.core.handlers import LogAndContinueProcessingExceptionHandler
 from pykstreams.core.processor import Processor, PunctuationType
 from pykstreams.core.record import Record
 from pykstreams.core.store_topic import row_of
@@ -127,6 +128,21 @@ def test_row_that_does_not_fit_is_told_with_its_store_and_what_to_do(build: Buil
     assert "'pykstreams reset'" in text
     assert "'pykstreams diff'" in text
     assert "go on without such records" not in text
+
+
+def test_a_handler_that_goes_on_hides_neither_the_store_nor_what_to_do(caplog: pytest.LogCaptureFixture) -> None:
+    builder = StreamsBuilder()
+    processed(Read)(builder)
+    config = {"processing.exception.handler": LogAndContinueProcessingExceptionHandler}
+    with TopologyTestDriver(builder.build(), config) as driver:
+        topic = driver.create_input_topic("orders", str, str)
+        for time in range(5):
+            topic.pipe_input("Ann", "1", timestamp=time)
+
+    said = [text for text in caplog.messages if "that does not fit its type" in text]
+    assert len(said) == 1
+    assert "dropped a record: it needs a row of store 'totals' that does not fit its type: it was written" in said[0]
+    assert "'pykstreams reset'" in said[0]
 
 
 class ReadOfAnother(Read):
