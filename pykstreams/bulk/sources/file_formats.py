@@ -145,6 +145,7 @@ def merged_columns(
     for where, schema in schemas:
         for field in schema:
             kind = (decided or {}).get(field.name, field.type)
+            first = where
             if field.name in merged:
                 first, known = merged[field.name]
                 try:
@@ -154,8 +155,7 @@ def merged_columns(
                         f"column {field.name!r} is {known} in {first!r} and {kind} in {where!r}; make them alike (or, "
                         f"in Parquet and CSV, say what it is: types={{{field.name!r}: 'string'}})"
                     ) from error
-                where = first
-            merged[field.name] = where, kind
+            merged[field.name] = first, kind
     return pa.schema([(name, kind) for name, (_, kind) in merged.items()])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -31,13 +32,16 @@ class Located:
         """The paths of the files of a folder and those below it, by name, or of the one file that it is.
 
         Those that are hidden, or whose names begin with ``_``, are what writers keep beside rows; ``ConfigError`` where
-        there is nothing, or a table of which a log says which files are a part of it still.
+        there is nothing, a link that leads to nothing or back to a folder that it is in, or a table of which a log says
+        which files are a part of it still.
         """
         info = self.system.get_file_info(self.path)
         if info.type == fs.FileType.NotFound:
             raise ConfigError(f"there is no file or folder {self.given!r} to read rows from")
         if info.type != fs.FileType.Directory:
             return [self.path]
+        if isinstance(self.system, fs.LocalFileSystem):
+            _check_links(Path(self.path))
         found = self.system.get_file_info(fs.FileSelector(self.path, recursive=True))
         table = next((kind for one in found if (kind := self._table_of_log(one.path)) is not None), None)
         if table is not None:
@@ -57,6 +61,19 @@ class Located:
     def _shown(self, path: str) -> bool:
         parts = PurePosixPath(path).relative_to(self.path).parts
         return not any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in parts)
+
+
+def _check_links(folder: Path) -> None:
+    """``ConfigError`` for links below a folder by which rows would be left out, or read many times."""
+    for inside, folders, files in os.walk(folder):
+        for link in (path for name in (*folders, *files) if (path := Path(inside, name)).is_symlink()):
+            if not link.exists():
+                raise ConfigError(f"{str(link)!r} is a link to {os.readlink(link)!r}, where nothing is; take it away")
+            if Path(inside).resolve().is_relative_to(link.resolve()):
+                raise ConfigError(
+                    f"{str(link)!r} is a link to a folder that it is in, whose rows would be read again and again; "
+                    "take it away"
+                )
 
 
 def located(path: str) -> Located:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, repeat
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pykstreams.bulk.application import Application
 from pykstreams.bulk.sources.plain_types import plain
@@ -28,6 +29,9 @@ made for each row.
 """
 
 ReadParts: TypeAlias = Iterator[RowParts | Exception]
+
+_LATEST_MS: Final = 253_402_300_799_999
+"""The last millisecond of the year 9999; a larger number is no time in ms."""
 
 
 class RowReader:
@@ -214,7 +218,14 @@ def _milliseconds_of(column: pa.Array, name: str) -> list[int | Exception | None
         column = column.cast(pa.timestamp("ms")).cast(pa.int64())
     elif pa.types.is_string(kind):
         return [None if text is None else _milliseconds_in(text, name) for text in column.to_pylist()]
-    elif not (pa.types.is_integer(kind) or pa.types.is_null(kind)):
+    elif pa.types.is_integer(kind):
+        latest = pc.max(column).as_py()
+        if latest is not None and latest > _LATEST_MS:
+            raise ConfigError(
+                f"column {name!r} has the time {latest}, which in milliseconds is after the year 9999; if it counts "
+                "microseconds or nanoseconds, make it times, or give a function: lambda row: row[...] // 1_000_000"
+            )
+    elif not pa.types.is_null(kind):
         raise ConfigError(f"column {name!r} is of type {kind}; expected times, or integers of milliseconds")
     return cast("list[int | Exception | None]", column.to_pylist())
 

@@ -258,6 +258,14 @@ def test_columns_of_two_types_are_refused_unless_one_is_said(tmp_path: Path) -> 
     assert [{"id": "1"}, {"id": "x"}] == read(Files(tmp_path, types={"id": "string"}))
 
 
+def test_columns_that_are_alike_do_not_hide_which_file_has_the_other_type(tmp_path: Path) -> None:
+    for name, value in (("a", 1), ("b", "x")):
+        pq.write_table(pa.table({"id": [1], "n": [value]}), tmp_path / f"{name}.parquet")
+
+    with pytest.raises(ConfigError, match=r"column 'n' is int64 in '.*a.parquet' and string in '.*b.parquet'"):
+        read(Files(tmp_path))
+
+
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize(
     ("one", "other"),
@@ -482,6 +490,36 @@ def test_files_that_are_named_twice_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match=r"files are named twice: \['.*/b.csv'\].*name each of them once"):
         Files([tmp_path, tmp_path / "b.csv"]).parts()
+
+
+def test_links_by_which_rows_would_be_left_out_or_read_again_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "b.csv").write_text("n\n2\n")
+    (tmp_path / "rows" / "a.csv").write_text("n\n1\n")
+    (tmp_path / "rows" / "linked").symlink_to(tmp_path / "elsewhere")
+    assert [{"n": 1}, {"n": 2}] == read(Files(tmp_path / "rows"))
+
+    link = tmp_path / "elsewhere" / "c.csv"
+    link.symlink_to("gone.csv")
+    with pytest.raises(ConfigError, match=r"c.csv' is a link to 'gone.csv', where nothing is; take it away"):
+        Files(tmp_path / "elsewhere").parts()
+    link.unlink()
+    link.symlink_to(tmp_path)
+    with pytest.raises(ConfigError, match=r"c.csv' is a link to a folder that it is in, whose rows would be read aga"):
+        Files(tmp_path / "elsewhere").parts()
+
+
+@pytest.mark.parametrize("column", [pa.array([1_672_531_200_000_000_000]), pa.array([0, 1_672_531_200_000_000])])
+def test_times_that_are_no_milliseconds_are_refused(column: pa.Array, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"n": column, "at": column}), tmp_path / "rows.parquet")
+    spec = StoreBootstrap("kept", None, key="n", value="n", timestamp="at")
+    reader = RowReader(spec, 0, Application(StreamsBuilder().build()), None)
+
+    with pytest.raises(
+        ConfigError, match=r"column 'at' has the time 1672531200000000\d*, which in milliseconds is a"
+    ):
+        [list(reader(batch)) for part in Files(tmp_path).parts() for batch in part.batches()]
 
 
 def test_json_that_is_one_list_is_refused_with_the_way_out(tmp_path: Path) -> None:
