@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -94,6 +95,7 @@ def bootstrap(
     application = Application(app, settings)
     root = folder_at(str(out) if is_url(out) else Path(out).absolute())
     _check(application, stores, root, changelog, engine)
+    _warn_of_left_out(application, {spec.store for spec in stores})
     cluster = Cluster(application) if changelog == "write" or source_offsets == "now" or partitions is None else None
     layout = _layout(application, cluster, partitions, writes=changelog == "write")
     offsets = noted_offsets(source_offsets, cluster, layout)
@@ -219,6 +221,25 @@ def _check(
                 f"store {name!r} has no changelog that could be written (with_logging_disabled); use "
                 'changelog="base-only"'
             )
+
+
+def _warn_of_left_out(application: Application, made: AbstractSet[str]) -> None:
+    """Warns of stores of the same tasks that are not made, such as that of the result of a join."""
+    left_out = sorted(
+        name
+        for part in application.plan.subtopologies
+        if not made.isdisjoint(part.stores)
+        for name in part.changelogs
+        if name not in made
+    )
+    if left_out:
+        log.warning(
+            "%s of the same tasks %s not made, and %s empty: what the snapshot stands for is in none of them. Make "
+            "them, too, if they are to have it",
+            ", ".join(f"store {name!r}" for name in left_out),
+            "is" if len(left_out) == 1 else "are",
+            "begins" if len(left_out) == 1 else "begin",
+        )
 
 
 def _parts(source: object, job: StoreJob) -> list[Any]:

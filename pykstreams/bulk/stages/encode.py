@@ -21,6 +21,7 @@ from pykstreams.bulk.stages.batches import EncodedColumns
 from pykstreams.bulk.stages.store_job import StoreJob
 from pykstreams.bulk.targets.target import RowError, duplicate
 from pykstreams.core.types import Headers
+from pykstreams.runtime.tasks.failures import origin_of, said_of
 
 _ORDER: Final = "offset"
 """The column of a topic's rows that says in which order they came."""
@@ -115,8 +116,9 @@ def row_orders(job: StoreJob, part: int) -> Callable[[pa.RecordBatch], Iterable[
 
 
 def _refusal(store: str, batch: pa.RecordBatch, at: int, error: Exception) -> RowError:
+    said = str(error) if origin_of(error) is None else said_of(error)
     return RowError(
-        f"a row for store {store!r} cannot be taken: {error}; the row: {_shown(batch, at)}. Correct it, or say "
+        f"a row for store {store!r} cannot be taken: {said}; the row: {_shown(batch, at)}. Correct it, or say "
         'on_error="count" or "rejects"'
     )
 

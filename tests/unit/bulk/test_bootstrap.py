@@ -201,6 +201,34 @@ def test_several_stores_make_one_bootstrap_whose_files_are_whole(tmp_path: Path)
     assert "shop" == report.manifest.application_id
 
 
+def nameless(row: dict[str, Any]) -> str:
+    raise LookupError(f"{row['id']} has no name")
+
+
+def test_a_function_that_fails_is_named(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist(ROWS[:1]), tmp_path / "rows.parquet")
+
+    with pytest.raises(
+        RowError, match=r"test_bootstrap.nameless \(line \d+\) raised LookupError\('c0 has no name'\)"
+    ):
+        made(tmp_path / "out", Files(tmp_path / "rows.parquet"), value=nameless)
+
+
+def test_stores_of_the_same_tasks_that_are_left_out_are_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pq.write_table(pa.Table.from_pylist([{"id": "a", "at": 5}]), tmp_path / "rows.parquet")
+    source = Files(tmp_path / "rows.parquet")
+
+    made(tmp_path / "one", source, value="at")
+    assert caplog.messages == []
+    made(tmp_path / "two", source, "windows", value="at", window_start="at")
+    assert caplog.messages == [
+        "store 'sessions' of the same tasks is not made, and begins empty: what the snapshot stands for is in none of "
+        "them. Make them, too, if they are to have it"
+    ]
+
+
 def test_an_empty_snapshot_makes_empty_tasks(tmp_path: Path) -> None:
     report = made(tmp_path / "out", parquet(tmp_path, [], pa.schema([("id", pa.string()), ("at", pa.int64())])))
 

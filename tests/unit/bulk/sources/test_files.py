@@ -516,9 +516,7 @@ def test_times_that_are_no_milliseconds_are_refused(column: pa.Array, tmp_path: 
     spec = StoreBootstrap("kept", None, key="n", value="n", timestamp="at")
     reader = RowReader(spec, 0, Application(StreamsBuilder().build()), None)
 
-    with pytest.raises(
-        ConfigError, match=r"column 'at' has the time 1672531200000000\d*, which in milliseconds is a"
-    ):
+    with pytest.raises(ConfigError, match=r"column 'at' has the time 1672531200000000\d*, which in milliseconds is a"):
         [list(reader(batch)) for part in Files(tmp_path).parts() for batch in part.batches()]
 
 
