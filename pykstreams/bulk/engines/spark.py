@@ -246,7 +246,12 @@ def _reason(error: Exception) -> str:
 
 def _need_java() -> None:
     home = os.environ.get("JAVA_HOME")
-    if (home and (Path(home) / "bin" / "java").exists()) or shutil.which("java"):
+    if home and not (Path(home) / "bin" / "java").exists():  # Spark looks nowhere else then
+        raise ConfigError(
+            f"engine='spark' needs Java, and JAVA_HOME is {home!r}, where there is no bin/java; set it to a JDK of 17 "
+            "or 21, or unset it where java is on the PATH"
+        )
+    if home or shutil.which("java"):
         return
     raise ConfigError(
         "engine='spark' needs Java 17 or 21, and there is no java on the PATH and no JAVA_HOME: install a JDK (for "

@@ -34,7 +34,10 @@ def held_by_job(where: AnyFolder) -> Iterator[None]:
         check_unpublished(where)
         yield
         return
-    root.mkdir(parents=True, exist_ok=True)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BootstrapError(f"folder {str(root)!r} cannot be made: {error.strerror}; name another one") from error
     has_failed = (root / LOCK).exists()  # or what is there is somebody else's
     with _held(root):
         try:

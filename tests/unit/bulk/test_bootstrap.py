@@ -208,9 +208,7 @@ def nameless(row: dict[str, Any]) -> str:
 def test_a_function_that_fails_is_named(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(ROWS[:1]), tmp_path / "rows.parquet")
 
-    with pytest.raises(
-        RowError, match=r"test_bootstrap.nameless \(line \d+\) raised LookupError\('c0 has no name'\)"
-    ):
+    with pytest.raises(RowError, match=r"test_bootstrap.nameless \(line \d+\) raised LookupError\('c0 has no name'\)"):
         made(tmp_path / "out", Files(tmp_path / "rows.parquet"), value=nameless)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +59,17 @@ def test_without_pyspark_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
 
     with pytest.raises(ConfigError, match=r"pip install 'pykstreams\[spark\]'.*or use engine='local'"):
+        open_session()
+
+
+def test_a_home_of_java_without_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+    with pytest.raises(
+        ConfigError, match=r"JAVA_HOME is '.*', where there is no bin/java; set it to a JDK of 17 or 21"
+    ):
         open_session()
 
 

@@ -34,6 +34,14 @@ def test_folders_of_these_names_stay_where_no_job_has_failed(tmp_path: Path) -> 
     assert "content" == (tmp_path / "records" / "orders.parquet").read_text()
 
 
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    expected = pytest.raises(BootstrapError, match=r"file/out' cannot be made: Not a directory; name another one")
+    with expected, held_by_job(tmp_path / "file" / "out"):
+        raise AssertionError("nothing may be done there")
+
+
 def test_a_folder_in_which_another_job_has_published_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     write(tmp_path / "records" / "orders" / "part-00000.parquet")
     (tmp_path / MANIFEST).touch()
