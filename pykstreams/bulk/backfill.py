@@ -115,6 +115,7 @@ def backfill(
     cluster = Cluster(application) if asks else None
     layout, counts = _layout(application, said, cluster, partitions)
     if cluster is not None and changelog == "write":
+        cluster.check_idle()
         layout = cluster.prepared(layout)
     _check_topics(application, layout, said)
     logged = own_changelogs(application) if changelog == "write" else []

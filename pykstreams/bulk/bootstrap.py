@@ -97,6 +97,8 @@ def bootstrap(
     _check(application, stores, root, changelog, engine)
     _warn_of_left_out(application, {spec.store for spec in stores})
     cluster = Cluster(application) if changelog == "write" or source_offsets == "now" or partitions is None else None
+    if cluster is not None and changelog == "write":
+        cluster.check_idle()
     layout = _layout(application, cluster, partitions, writes=changelog == "write")
     offsets = noted_offsets(source_offsets, cluster, layout)
     started_ms = SystemClock().now_ms()

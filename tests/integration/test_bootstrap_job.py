@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,24 @@ def test_a_topic_becomes_stores_and_changelogs(
         BootstrapError, match=r"changelog '.*-totals-changelog' of store 'totals' holds records already"
     ):
         built(orders, bootstrap_servers, name, tmp_path / "again", totals)
+
+
+def test_changelogs_of_an_application_that_has_workers_are_not_written(
+    orders: str, bootstrap_servers: str, make_name: Callable[[str], str], tmp_path: Path
+) -> None:
+    """They would not see the rows, and write over them."""
+    name = make_name("job")
+    worker = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": name, "client.id": "shop-1"})
+    worker.subscribe([orders])
+    with closing(worker):
+        for _ in range(300):
+            worker.poll(0.2)
+            if worker.assignment():
+                break
+        expected = pytest.raises(BootstrapError, match=rf"group '{name}' has 1 member, such as shop-1 on .*; stop all")
+        with expected:
+            built(orders, bootstrap_servers, name, tmp_path / "out", StoreBootstrap("latest", KafkaTopic(orders)))
+    assert not (tmp_path / "out" / "manifest.json").exists()
 
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.nightly)])

@@ -11,7 +11,9 @@ from pykstreams.bulk.brokers.retention import expiring
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.errors import BootstrapError, ConfigError
 from pykstreams.core.ids import TopicPartition
+from pykstreams.core.shown_values import with_noun
 from pykstreams.runtime.clients.admin import ClusterAdmin
+from pykstreams.runtime.clients.inspection.group_tools import GroupRequests, GroupTools
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.runtime.topics.topic_admin import TopicAdmin, TopicLayout
 
@@ -66,6 +68,25 @@ class Cluster:
         for place, end in self._admin.end_offsets(wanted).items():
             found.setdefault(place.topic, {})[place.partition] = end
         return found
+
+    def check_idle(self) -> None:
+        """Refuses an application that has workers: they would not see what a job writes to their changelogs."""
+        if self._admin.embedded:
+            return
+        config, clock = self._application.config, SystemClock()
+        requests = GroupRequests.open(config, f"{config.application_id}-bootstrap", thread=None)
+        group = GroupTools(requests, clock, config.request_timeout_ms / 1000)
+        try:
+            members = group.view().members
+        finally:
+            group.close()
+        if members:
+            raise BootstrapError(
+                f"group {config.application_id!r} has {with_noun(len(members), 'member')}, such as "
+                f"{members[0].client_id} on {members[0].host}, which would not see what is written to the changelogs, "
+                "and write over it; stop all workers, and wait until session.timeout.ms is over for those that were "
+                "killed; or say changelog='base-only', and have them go over to the new state (--load-bootstrap)"
+            )
 
     def check_empty(self, place: StorePlace, layout: TopicLayout) -> None:
         """Refuses a changelog that has rows: those that the job does not write would come back with a fail-over."""

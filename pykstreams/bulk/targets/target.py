@@ -52,7 +52,8 @@ def duplicate(store: str, key: object) -> DuplicateKeyError:
     """The error for a row of a key that has another one."""
     return DuplicateKeyError(
         f"key {key!r} of store {store!r} has another row that is as new, or newer; make the keys of the source unique, "
-        "or say latest=True, and the newest row counts"
+        'or say content="records" where they are the records that an aggregate is made of, or latest=True, and the '
+        "newest row counts"
     )
 
 
