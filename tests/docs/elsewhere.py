@@ -24,6 +24,7 @@ NOT_RUN: Mapping[str, str] = {
     "pip install ": "the tests have their environment; names and extras are checked, and tests/packaging installs",
     "python -m benchmarks": "takes minutes; tests/integration/test_benchmark_runs.py runs the benchmarks in small",
     "python -m tests.faults": "takes an hour, and is what the page reports of",
+    "pytest -m nightly ": "takes a quarter of an hour or more, and is what the page reports of",
     "python -c ": "asks how the interpreter of the reader was built",
     "kafka-topics.sh ": "a tool of Kafka; tests create topics by the admin client",
     "kafka-console-": "a tool of Kafka; tests produce and consume by clients",
