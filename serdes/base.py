@@ -59,12 +59,12 @@ class Serde(Protocol[T]):
 
     @property
     def serializer(self) -> Serializer[T]:
-        """What writes keys or values."""
+        """The writer of keys or values."""
         return cast("Serializer[T]", self)
 
     @property
     def deserializer(self) -> Deserializer[T]:
-        """What reads keys or values."""
+        """The reader of keys or values."""
         return cast("Deserializer[T]", self)
 
 

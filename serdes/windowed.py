@@ -229,12 +229,12 @@ class TimeWindowedSerde(Generic[T]):
 
     @property
     def serializer(self) -> TimeWindowedSerializer[T]:
-        """What writes keys in windows."""
+        """The writer of keys in windows."""
         return TimeWindowedSerializer(self.inner.serializer)
 
     @property
     def deserializer(self) -> TimeWindowedDeserializer[T]:
-        """What reads keys in windows."""
+        """The reader of keys in windows."""
         return TimeWindowedDeserializer(self.inner.deserializer, self.window_size, changelog=self.changelog)
 
 
@@ -255,12 +255,12 @@ class SessionWindowedSerde(Generic[T]):
 
     @property
     def serializer(self) -> SessionWindowedSerializer[T]:
-        """What writes keys in windows."""
+        """The writer of keys in windows."""
         return SessionWindowedSerializer(self.inner.serializer)
 
     @property
     def deserializer(self) -> SessionWindowedDeserializer[T]:
-        """What reads keys in windows."""
+        """The reader of keys in windows."""
         return SessionWindowedDeserializer(self.inner.deserializer)
 
 

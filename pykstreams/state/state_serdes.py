@@ -31,22 +31,22 @@ class StateSerdes(Generic[K, V]):
 
     @property
     def key_serializer(self) -> Serializer[K]:
-        """What writes the keys of the store."""
+        """The writer of the keys of the store."""
         return self.key_serde.serializer
 
     @property
     def key_deserializer(self) -> Deserializer[K]:
-        """What reads the keys of the store."""
+        """The reader of the keys of the store."""
         return self.key_serde.deserializer
 
     @property
     def value_serializer(self) -> Serializer[V]:
-        """What writes the values of the store."""
+        """The writer of the values of the store."""
         return self.value_serde.serializer
 
     @property
     def value_deserializer(self) -> Deserializer[V]:
-        """What reads the values of the store."""
+        """The reader of the values of the store."""
         return self.value_serde.deserializer
 
     def raw_key(self, key: K, headers: Headers | None = None) -> bytes:

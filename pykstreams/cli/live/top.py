@@ -88,5 +88,5 @@ def _next(server: Server, moment: Moment) -> tuple[Moment, str]:
 
 
 def asked(server: Server) -> Sequence[InstanceFacts]:
-    """What all instances tell now."""
+    """Returns the facts of all instances, as they are now."""
     return cast("Sequence[InstanceFacts]", server.get("/live.json", {"instances": "all"}, "instances")["instances"])
