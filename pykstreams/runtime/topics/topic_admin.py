@@ -353,7 +353,7 @@ def _short_retention(topic: InternalTopic, found: Mapping[str, str]) -> int | No
 
 @dataclass(frozen=True, slots=True)
 class _Fault:
-    """What is wrong with the settings of a topic, and the setting that mends it."""
+    """A fault in the settings of a topic, and the setting that mends it."""
 
     what: str
     cure: str
