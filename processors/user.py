@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.ids import TaskId
@@ -64,7 +64,7 @@ class UserProcessor:
         facade = _Context(context)
         context.on_init(lambda: processor.init(facade))
         context.on_close(processor.close)
-        run: Callable[[Record[Any, Any]], object] = processor.process
+        run: Callable[[Record[object, object]], object] = processor.process
         fail, returned = context.fail, _returned(processor, context.node)
 
         def process(key: object, value: object, timestamp: int, headers: Headers) -> None:
@@ -95,7 +95,7 @@ class UserFixedKeyProcessor:
         facade = _FixedKeyContext(context)
         context.on_init(lambda: processor.init(facade))
         context.on_close(processor.close)
-        run: Callable[[FixedKeyRecord[Any, Any]], object] = processor.process
+        run: Callable[[FixedKeyRecord[object, object]], object] = processor.process
         fail, returned = context.fail, _returned(processor, context.node)
 
         def process(key: object, value: object, timestamp: int, headers: Headers) -> None:

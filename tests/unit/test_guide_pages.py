@@ -45,7 +45,7 @@ CODE = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```\n(.*?)^```$)?", re.DOTALL 
 
 COMMANDS = re.compile(r"^```sh\n(.*?)^```$|`(pykstreams [a-z]+ [^`]*)`", re.DOTALL | re.MULTILINE)
 CONFIGURATION = (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8")
-OF_KAFKA = frozenset({"broker.rack", "message.timestamp.type", "replica.selector.class"})
+OF_KAFKA = frozenset({"broker.rack", "message.timestamp.type", "replica.selector.class", "retention.ms"})
 """Settings of topics and brokers, which neither our page of settings nor librdkafka lists."""
 
 METRICS = {name for group, metric, *_ in each_metric(ALL) for name in (metric, exported_name(group, metric), group)} | {
@@ -98,7 +98,7 @@ def test_settings_of_the_page_are_settings(page: str) -> None:
 def is_attribute(name: str) -> bool:
     """Whether it names something in Python, or a file, rather than a setting."""
     return name.endswith((".py", ".md", ".json", ".toml", ".yaml", ".service")) or name.startswith(
-        ("pykstreams.", "dataclasses.", "app.", "event.", "stream.")
+        ("pykstreams.", "dataclasses.", "app.", "event.", "stream.", "windowed.")
     )
 
 

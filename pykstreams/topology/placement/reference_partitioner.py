@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.types import Encoder
@@ -12,6 +12,8 @@ from pykstreams.serdes.base import AnySerde, bind_serializer
 from pykstreams.serdes.defaults import or_default
 from pykstreams.topology.placement.key_placement import KeyPlacement
 from pykstreams.topology.placement.windowed_partitioner import windowed_partitioner
+
+P = TypeVar("P")
 
 
 class PartPartitioner(Protocol):
@@ -82,16 +84,16 @@ class ReferencePartitioner:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenPartitioner:
+class GivenPartitioner(Generic[P]):
     """Has a partitioner of a user choose by a part of the key.
 
     :param reference: gives that part.
     """
 
-    reference: Callable[[Any], object]
-    partitioner: Callable[[str, Any, None, int], int | None]
+    reference: Callable[[object], P]
+    partitioner: Callable[[str, P, None, int], int | None]
 
-    def over_default(self, default: Callable[[], AnySerde], choose: Callable[[bytes, int], int]) -> GivenPartitioner:
+    def over_default(self, default: Callable[[], AnySerde], choose: Callable[[bytes, int], int]) -> GivenPartitioner[P]:
         """Itself: it needs no serde."""
         return self
 
