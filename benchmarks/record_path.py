@@ -1,6 +1,6 @@
 """Measures what metrics cost a record on its path through a task, without the clients: INFO and DEBUG in turn.
 
-python -m benchmarks.record_path [--records 20000] [--rounds 40] [--record-ns 5400]
+python -m benchmarks.record_path [--records 4000] [--batch 200] [--rounds 150] [--record-ns 5400]
 
 One process runs the pipeline of w1-json in a task for each level: messages as the consumer makes them go in, in batches
 as large as a worker takes them, and what comes out is dropped. Rounds of all levels take turns, and the lowest CPU time
@@ -32,10 +32,10 @@ from pykstreams.core.types import Headers
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.stores.initial_state import InitialState
 from pykstreams.runtime.tasks.task import Task, TaskParts
+from pykstreams.runtime.worker.turns import LOOK_EVERY
 from pykstreams.state.interfaces.record_cache import RecordCache
 
 LEVELS: Final = (RecordingLevel.INFO, RecordingLevel.DEBUG)
-BATCH: Final = 200
 SOURCE: Final = TopicPartition("in", 0)
 
 
@@ -66,7 +66,7 @@ def main() -> int:
     """Returns the exit code."""
     given = _arguments()
     console = wide_console()
-    batches = _batches(given.records)
+    batches = _batches(given.records, given.batch)
     tasks = {level: _task(level) for level in LEVELS}
     spent: dict[RecordingLevel, list[float]] = {level: [] for level in LEVELS}
     for _ in range(given.rounds):
@@ -112,29 +112,30 @@ def _task(level: RecordingLevel) -> Task:
     return task
 
 
-def _batches(records: int) -> Sequence[Sequence[Message]]:
+def _batches(records: int, size: int) -> Sequence[Sequence[Message]]:
     [payloads] = WORKLOADS["w1-json"].inputs(records).values()
     now_ms = time.time_ns() // 1_000_000
     messages = [
         Message(SOURCE.topic, 0, offset, key, value, None, None, (TIMESTAMP_CREATE_TIME, now_ms + offset // 100), 0)
         for offset, (key, value, *_) in enumerate(payloads)
     ]
-    return [messages[first : first + BATCH] for first in range(0, len(messages), BATCH)]
+    return [messages[first : first + size] for first in range(0, len(messages), size)]
 
 
 def _cpu_ns(task: Task, batches: Sequence[Sequence[Message]]) -> int:
     began = time.process_time_ns()
     for batch in batches:
         task.add(SOURCE, batch)
-        while task.process(BATCH):
+        while task.process(len(batch)):
             pass
     return time.process_time_ns() - began
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.record_path", description=__doc__.splitlines()[0])
-    parser.add_argument("--records", type=int, default=20_000, help="records of a round (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=40, help="rounds of each level (default: %(default)s)")
+    parser.add_argument("--records", type=int, default=4_000, help="records of a round (default: %(default)s)")
+    parser.add_argument("--batch", type=int, default=LOOK_EVERY, help="records of a batch (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=150, help="rounds of each level (default: %(default)s)")
     parser.add_argument("--record-ns", type=float, help="the CPU of a whole record, with the clients")
     return parser.parse_args()
 

@@ -63,23 +63,22 @@ COSTS = """\
 At `INFO` nothing is done per record: a batch of records costs a few additions. At `DEBUG` the path of a record is wrapped at sources, at sinks
 and other nodes without children, and so are the methods of stores and caches.
 
-Measured on 2026-11-23, with two cores that had much else to do: the compiled path of a filter and a `map_values` over JSON, without the Kafka clients,
-in batches of 200 records, the lowest CPU time of seven rounds, four times in alternation.
+The path of a record of `w1-json` (a filter and a `map_values` over JSON) without the Kafka clients, on 2026-11-29, with nothing else running: the lowest CPU time of 150 rounds in turn, in five runs on a machine whose speed
+went up and down.
+
+```sh
+python -m benchmarks.record_path
+```
 
 | | CPU of a record |
 |---|---|
-| without these metrics | 887 to 963 ns |
-| `INFO` | 867 to 979 ns |
-| `DEBUG` | 1269 to 1416 ns |
+| `INFO` | 2370 to 2440 ns |
+| `DEBUG` | 740 to 1040 ns more |
 
-With the clients a record of this pipeline takes some 6300 ns (`w1-json` of the benchmarks): `INFO` cannot be told from nothing, and `DEBUG` takes
-some 7 % more; with records that come out of order, 10 %.
+With the clients a record took 5600 to 8100 ns on the same day (`python -m benchmarks --workloads w1-json --records 1000000 --runs 3 --only pykstreams`): `DEBUG` takes some 13 to 15 % more, beyond the 10 % that were meant.
 
-On 2026-11-28, nothing else running, the interpreter of a worker that ran `w1-json` was looked at 200 times a second for 10 s (`py-spy record`): 0.9 % of the samples in which it worked were in code of metrics at `INFO`, 12 % at `DEBUG`, of which the threads of the clients, in C, are not a part. The CPU of whole runs (`python -m benchmarks.metrics`) was too uneven on that machine
+On 2026-11-28, nothing else running, the interpreter of a worker that ran `w1-json` was looked at 200 times a second for 10 s (`py-spy record`): 0.9 % of the samples in which it worked were in code of metrics at `INFO`, and 12 % at `DEBUG`, of which the threads of the clients, in C, are not a part. The CPU of whole runs (`python -m benchmarks.metrics`) was too uneven on that machine
 to tell less than a tenth: in seven rounds `INFO` took 0.90 to 1.19 of the CPU without metrics.
-
-On 2026-11-29 (`python -m benchmarks.record_path`, messages as the client makes them, nothing else running): 2300 to 2370 ns at `INFO`, and 790 to 990 ns more at `DEBUG`, in batches of
-1000 and of 200 records, where a whole record with the clients took 5600 to 7000 ns: `DEBUG` takes some 15 % more, beyond the 10 % that were meant.
 """
 
 

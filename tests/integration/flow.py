@@ -5,7 +5,6 @@ Results are timed by the broker (``LogAppendTime``), so it does not matter when 
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from itertools import cycle
 from confluent_kafka import Consumer, Producer, TopicPartition, murmur2
 
 from tests.brokers.records import partition_of, value_of
+from tests.brokers.repeated import repeated
 
 _EVERY_S = 0.02
 _KEYS = 400
@@ -40,7 +40,7 @@ class Flow:
         )
         self._consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "flow", "log_level": 0})
         self._consumer.assign([TopicPartition(sink, number, 0) for number in range(partitions)])
-        self._stopping = threading.Event()
+        self._turns = _keys_in_turn(partitions)
         self.results: list[Result] = []
 
     def preload(self, rows: int, value: str) -> None:
@@ -57,14 +57,9 @@ class Flow:
     @contextmanager
     def flowing(self) -> Iterator[None]:
         """Lets records flow for the length of a block."""
-        thread = threading.Thread(target=self._run, name="flow", daemon=True)
-        thread.start()
-        try:
+        with repeated(self._send, _EVERY_S, "flow"):
             yield
-        finally:
-            self._stopping.set()
-            thread.join()
-            self._producer.flush(10)
+        self._producer.flush(10)
 
     def close(self) -> None:
         self._consumer.close()
@@ -91,15 +86,18 @@ class Flow:
                 last[result.partition] = result.at_ms
         return {partition: max(gap, to_ms - last[partition]) / 1000 for partition, gap in gaps.items()}
 
-    def _run(self) -> None:
-        keys: dict[int, list[str]] = {number: [] for number in range(self._partitions)}
-        for key in (f"row-{number}" for number in range(_KEYS)):  # results lie where their records do
-            keys[murmur2(key.encode(), self._partitions)].append(key)
-        turns = {partition: cycle(found) for partition, found in keys.items()}
-        while not self._stopping.wait(_EVERY_S):
-            for found in turns.values():
-                self._producer.produce(self._source, "now", next(found))
-            self._producer.poll(0)
+    def _send(self) -> None:
+        for keys in self._turns.values():
+            self._producer.produce(self._source, "now", next(keys))
+        self._producer.poll(0)
+
+
+def _keys_in_turn(partitions: int) -> dict[int, Iterator[str]]:
+    """Keys of each partition, without end: results lie where their records do."""
+    keys: dict[int, list[str]] = {number: [] for number in range(partitions)}
+    for key in (f"row-{number}" for number in range(_KEYS)):
+        keys[murmur2(key.encode(), partitions)].append(key)
+    return {partition: cycle(found) for partition, found in keys.items()}
 
 
 def now_ms() -> int:

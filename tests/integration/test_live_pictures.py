@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,7 @@ from pykstreams.cli.live.frame import Moment, frame
 from pykstreams.cli.live.server import Server
 from pykstreams.cli.live.top import asked
 from tests.brokers.brokers import Brokers, create_topic, free_ports
+from tests.brokers.repeated import repeated
 from tests.integration.workers import ROOT, Workers
 from tests.unit.http.live.test_browser import DESK, PHONE, text, until
 from tests.unit.http.live.test_browser import browser as browser
@@ -81,25 +82,18 @@ def urls(start_broker: Callable[..., Brokers], tmp_path: Path) -> Iterator[list[
 @contextmanager
 def views(bootstrap_servers: str) -> Iterator[None]:
     """Lets 2,000 views a second flow for the length of a block."""
-    stopping = threading.Event()
+    numbers = count()
     producer = Producer({"bootstrap.servers": bootstrap_servers, "partitioner": "murmur2_random", "linger.ms": 5})
 
-    def flow() -> None:
-        numbers = count()
-        while not stopping.wait(EVERY_S):
-            for number, _ in zip(numbers, range(BATCH), strict=False):
-                at = time.time_ns() // 1_000_000 - (LATE_MS if number % LATE_EVERY == LATE_EVERY - 1 else 0)
-                producer.produce("page-views", "/home", f"user-{number % 97}", timestamp=at)
-            producer.poll(0)
+    def send() -> None:
+        for number in islice(numbers, BATCH):
+            at = time.time_ns() // 1_000_000 - (LATE_MS if number % LATE_EVERY == LATE_EVERY - 1 else 0)
+            producer.produce("page-views", "/home", f"user-{number % 97}", timestamp=at)
+        producer.poll(0)
 
-    thread = threading.Thread(target=flow, name="views", daemon=True)
-    thread.start()
-    try:
+    with repeated(send, EVERY_S, "views"):
         yield
-    finally:
-        stopping.set()
-        thread.join()
-        producer.flush(10)
+    producer.flush(10)
 
 
 def drawn(browser: WebDriver, processor: str) -> str:

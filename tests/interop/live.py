@@ -6,7 +6,6 @@ The broker times results (``LogAppendTime``), so it does not matter when they ar
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from itertools import count, pairwise
 from confluent_kafka import TopicPartition
 
 from tests.brokers.records import partition_of
+from tests.brokers.repeated import repeated
 from tests.interop.programs import PROGRAMS, Program, Row
 from tests.interop.turns import Turns
 
@@ -49,31 +49,24 @@ class LiveRows:
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
-        self._stopping = threading.Event()
+        self._rows = _rows(turns.program)
         self.sent: list[Row] = []
 
     @contextmanager
     def flowing(self) -> Iterator[None]:
         """Lets records flow for the length of a block."""
-        thread = threading.Thread(target=self._run, name="live rows", daemon=True)
-        thread.start()
-        try:
+        with repeated(self._send, _EVERY_S, "live rows"):
             yield
-        finally:
-            self._stopping.set()
-            thread.join()
 
     def flow_on(self) -> None:
         """Waits until records have flown for some seconds."""
         enough = len(self.sent) + _SETTLED_ROWS
         self._turns.wait("records flow", lambda: len(self.sent) >= enough)
 
-    def _run(self) -> None:
-        rows = _rows(self._turns.program)
-        while not self._stopping.wait(_EVERY_S):
-            row = next(rows)
-            self._turns.send([row])
-            self.sent.append(row)
+    def _send(self) -> None:
+        row = next(self._rows)
+        self._turns.send([row])
+        self.sent.append(row)
 
 
 class Gaps:

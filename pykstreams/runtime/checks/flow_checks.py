@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from pykstreams.processors import Filter, FlatMap, FlatMapValues, Map, MapValues, SelectKey
 from pykstreams.runtime.checks.finding import Finding, Severity
-from pykstreams.topology.plan import ProcessorNode, SinkNode, SourceNode, SubtopologyPlan, TopologyPlan
+from pykstreams.topology.changes.lineage import written_topics
+from pykstreams.topology.plan import ProcessorNode, TopologyPlan
 
 _ONLY_FORWARD: Final = (Filter, FlatMap, FlatMapValues, Map, MapValues, SelectKey)
 """Steps that are there for what they make; their functions may do something, too, which is what ``foreach`` is for."""
@@ -38,35 +39,16 @@ def flow_findings(plan: TopologyPlan) -> Iterator[Finding]:
 
 
 def _coming_back(plan: TopologyPlan) -> set[str]:
-    """The topics that are written with what comes of their own records."""
-    written: dict[str, set[str]] = {}
-    for part in plan.subtopologies:
-        for source in part.sources:
-            below = _written_below(part, source)
-            for topic in source.topics:
-                written.setdefault(topic, set()).update(below)
-    return {topic for topic in written if topic in _reached(written, topic)}
+    """The topics that are written with what comes of their own records, by way of others too."""
+    sources = written_topics(plan)
 
+    def comes_back(topic: str) -> bool:
+        above: set[str] = set()
+        waiting = [topic]
+        while waiting:
+            new = set(sources.get(waiting.pop(), ())) - above
+            above |= new
+            waiting += new
+        return topic in above
 
-def _written_below(part: SubtopologyPlan, source: SourceNode) -> set[str]:
-    """The topics that a source leads to within its sub-topology."""
-    below, topics = {*source.children}, set[str]()
-    for name, node in part.nodes.items():  # parents come first
-        if name not in below:
-            continue
-        if isinstance(node, SinkNode):
-            topics.update([node.topic] if isinstance(node.topic, str) else [])
-        else:
-            below.update(node.children)
-    return topics
-
-
-def _reached(written: Mapping[str, set[str]], topic: str) -> set[str]:
-    """The topics that a topic leads to, by way of others too."""
-    reached: set[str] = set()
-    waiting = [topic]
-    while waiting:
-        new = written.get(waiting.pop(), set()) - reached
-        reached |= new
-        waiting += new
-    return reached
+    return set(filter(comes_back, sources))
