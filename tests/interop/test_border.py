@@ -20,17 +20,20 @@ def test_worker_waits_for_java_members_that_stay_after_close_and_says_how_to_be_
     make_turns: MakeTurns,
 ) -> None:
     turns = make_turns("count")
-    turns.settings["consumer.session.timeout.ms"] = "15000"
+    turns.settings["consumer.session.timeout.ms"] = "45000"  # longer than a worker takes to come, and to be heard
     turns.send(rows_of(turns.program)[0])
     turns.start("J")
     turns.settle()
     turns.stop(leave=False)
     turns.start("P")
-    turns.wait("it runs", lambda: "rebalancing -> running" in turns.python_log.read_text())
-    warning = next(line for line in turns.python_log.read_text().splitlines() if "joining the group has taken" in line)
 
-    assert "one of Java (45 s by default) also after KafkaStreams.close()" in warning
-    assert "LEAVE_GROUP" in warning
+    def warnings() -> list[str]:
+        return [line for line in turns.python_log.read_text().splitlines() if "joining the group has taken" in line]
+
+    turns.wait("it says what it waits for", lambda: bool(warnings()))
+
+    assert "one of Java (45 s by default) also after KafkaStreams.close()" in warnings()[0]
+    assert "LEAVE_GROUP" in warnings()[0]
 
 
 RIGHT = [Row("right", None, "ash", "tall", 1000, [])]
