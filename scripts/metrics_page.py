@@ -63,8 +63,7 @@ COSTS = """\
 At `INFO` nothing is done per record: a batch of records costs a few additions. At `DEBUG` the path of a record is wrapped at sources, at sinks
 and other nodes without children, and so are the methods of stores and caches.
 
-The path of a record of `w1-json` (a filter and a `map_values` over JSON) without the Kafka clients, on 2026-11-29, with nothing else running: the lowest CPU time of 150 rounds in turn, in five runs on a machine whose speed
-went up and down.
+The path of a record of `w1-json` (a filter and a `map_values` over JSON) without the Kafka clients, on 2026-11-29, with nothing else running: the lowest CPU time of 150 rounds in turn, in the last four of five runs (in the first one the machine was slower at `INFO`: 362 ns).
 
 ```sh
 python -m benchmarks.record_path
@@ -72,13 +71,13 @@ python -m benchmarks.record_path
 
 | | CPU of a record |
 |---|---|
-| `INFO` | 2370 to 2440 ns |
-| `DEBUG` | 740 to 1040 ns more |
+| `INFO` | 2455 to 2474 ns |
+| `DEBUG` | 545 to 619 ns more |
 
-With the clients a record took 5600 to 8100 ns on the same day (`python -m benchmarks --workloads w1-json --records 1000000 --runs 3 --only pykstreams`): `DEBUG` takes some 13 to 15 % more, beyond the 10 % that were meant.
+With the clients a record took 6690 to 6980 ns in the same minutes (`python -m benchmarks --workloads w1-json --records 1000000 --runs 3 --only pykstreams`), so `DEBUG` takes some 8 to 9 % more. Whole runs of two million records, in turn (`python -m benchmarks.metrics --levels INFO,DEBUG --records 2000000 --runs 5`), are less even than that: `DEBUG` took 0.96 to 1.10 of the CPU of `INFO` in its five rounds, 0.975 in the middle one.
 
-On 2026-11-28, nothing else running, the interpreter of a worker that ran `w1-json` was looked at 200 times a second for 10 s (`py-spy record`): 0.9 % of the samples in which it worked were in code of metrics at `INFO`, and 12 % at `DEBUG`, of which the threads of the clients, in C, are not a part. The CPU of whole runs (`python -m benchmarks.metrics`) was too uneven on that machine
-to tell less than a tenth: in seven rounds `INFO` took 0.90 to 1.19 of the CPU without metrics.
+On 2026-11-28, before that was made quicker and with nothing else running, the interpreter of a worker that ran `w1-json` was looked at 200 times a second for 10 s (`py-spy record`): 0.9 % of the samples in which it worked were in code of metrics at `INFO`, and 12 % at `DEBUG`, of which the threads of the clients, in C, are not a part. In seven rounds of whole runs `INFO` took 0.90 to 1.19 of the CPU without metrics, too uneven
+to tell less than a tenth.
 """
 
 

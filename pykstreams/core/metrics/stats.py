@@ -50,12 +50,18 @@ class Amounts:
 
     def add_differences(self, end: float, values: Sequence[float]) -> None:
         """Adds ``end - value`` of several values, without making them one by one."""
-        if not values:
-            return
+        if values:
+            self._add_differences(end, values, min(values), max(values))
+
+    def add_ascending_differences(self, end: float, values: Sequence[float]) -> None:
+        """Adds ``end - value`` of one or more values that ascend; faster than of any."""
+        self._add_differences(end, values, values[0], values[-1])
+
+    def _add_differences(self, end: float, values: Sequence[float], lowest: float, highest: float) -> None:
         self.count += len(values)
         self.total += end * len(values) - sum(values)
-        self.high = max(self.high, end - min(values))
-        self.low = min(self.low, end - max(values))
+        self.high = max(self.high, end - lowest)
+        self.low = min(self.low, end - highest)
         self.last = end - values[-1]
 
     def add_zeros(self, count: int) -> None:

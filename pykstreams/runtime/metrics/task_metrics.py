@@ -134,7 +134,7 @@ class TaskMetrics:
         self.busy_s += seconds
         if self.of_records is not None:
             self._latency.add(seconds * 1e9 / count)
-            self.of_records.flush(now_ms)
+            self.of_records.note_batch(now_ms)
         elif last is not None and (found := self._consumed.get(last[0])) is not None:
             found.e2e.add(now_ms - last[1])
 

@@ -16,7 +16,7 @@ from pykstreams.core.metrics.specs import (
     latencies,
     lowest,
 )
-from pykstreams.core.metrics.stats import CumulativeCount, CumulativeSum, Rate, Value
+from pykstreams.core.metrics.stats import Rate, Value
 
 GROUP: Final = "stream-task-metrics"
 NODE_GROUP: Final = "stream-processor-node-metrics"
@@ -91,14 +91,11 @@ RECORDS_CONSUMED: Final = GaugeSpec(
 BYTES_CONSUMED: Final = GaugeSpec(
     TOPIC_GROUP, _TOPIC_TAGS, "bytes-consumed-total", "The bytes of keys and values of these records", _DEBUG
 )
-PRODUCED: Final = SensorSpec(
-    TOPIC_GROUP,
-    _TOPIC_TAGS,
-    _DEBUG,
-    (
-        MetricSpec("records-produced-total", CumulativeCount(), "The number of records sent to a topic"),
-        MetricSpec("bytes-produced-total", CumulativeSum(), "The bytes of keys and values sent to a topic"),
-    ),
+RECORDS_PRODUCED: Final = GaugeSpec(
+    TOPIC_GROUP, _TOPIC_TAGS, "records-produced-total", "The number of records sent to a topic", _DEBUG
+)
+BYTES_PRODUCED: Final = GaugeSpec(
+    TOPIC_GROUP, _TOPIC_TAGS, "bytes-produced-total", "The bytes of keys and values sent to a topic", _DEBUG
 )
 
 SPECS: Final[tuple[Spec, ...]] = (
@@ -123,5 +120,6 @@ SPECS: Final[tuple[Spec, ...]] = (
     FINAL_EMIT_LATENCY,
     RECORDS_CONSUMED,
     BYTES_CONSUMED,
-    PRODUCED,
+    RECORDS_PRODUCED,
+    BYTES_PRODUCED,
 )

@@ -103,6 +103,17 @@ def test_debug_tells_what_was_sent_to_which_topic_and_how_old_it_was() -> None:
         assert named(on, "record-e2e-latency-max", processor_node_id=SINK) == 7
 
 
+def test_what_a_sink_sends_is_counted_by_the_topic_that_it_chose() -> None:
+    builder = StreamsBuilder()
+    out = Produced(key_serde=Serdes.string(), value_serde=Serdes.string())
+    builder.stream("in", READ).flat_map_values(str.split).to(lambda key, value, context: value, out)
+    with driver(builder, "DEBUG") as on:
+        texts(on).pipe_input("k", "ab cde ab")
+
+        assert [named(on, "records-produced-total", topic=topic) for topic in ("ab", "cde")] == [2, 1]
+        assert [named(on, "bytes-produced-total", topic=topic) for topic in ("ab", "cde")] == [2 * 3, 4]
+
+
 def test_records_that_leave_a_cache_in_bytes_are_counted_at_their_sink() -> None:
     builder = StreamsBuilder()
     counts = builder.stream("in", READ).group_by_key().count()
