@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
@@ -14,24 +13,23 @@ from starlette.routing import compile_path
 from pykstreams.core.clock import Clock
 from pykstreams.core.types import AnyPartitioner
 from pykstreams.http import parameters as named
+from pykstreams.http.access import Access
+from pykstreams.http.asked_keys import AskedKey
 from pykstreams.http.exchange import JSON, LIVE, READY, HttpAnswer, HttpRequest, json_answer
+from pykstreams.http.key_lookups import KeyLookups, Replies
 from pykstreams.http.live.page import LivePage
 from pykstreams.http.openapi import described
 from pykstreams.http.options import HttpOptions
 from pykstreams.http.parameters import Given, Parameter
-from pykstreams.http.problems import WRITE_UTF_8, ProblemError, problem_of, shown
-from pykstreams.http.questions import ShortQuestion, ShownRow, body_of, fragment
-from pykstreams.http.route import HttpRoute, Reply
+from pykstreams.http.problems import WRITE_UTF_8, ProblemError, no_such_key, problem_of, shown
+from pykstreams.http.questions import fragment
+from pykstreams.http.route import HttpRoute
 from pykstreams.http.routing import Answer, Routing, parts_json
 from pykstreams.http.served_application import ServedApplication
-from pykstreams.http.short_reads import ShortReads
 from pykstreams.http.staleness import Staleness
 from pykstreams.http.store_routes import STORE_ROUTES, StoreRoute
 from pykstreams.runtime.queries.catalog import StoreDescription
 from pykstreams.runtime.queries.metadata import StreamsMetadata
-
-_OF_ONE_ROW: Final = frozenset({"key", "as_of", "stale"})
-"""The parameters of a question for one row that a worker answers between two batches."""
 
 _OF_INSTANCES: Final = ("scope", "parts")
 """The parameter by which other instances ask."""
@@ -56,9 +54,9 @@ class Answers:
         self._metrics = metrics
         staleness = Staleness(streams.all_local_store_partition_lags, clock)
         self._routing = Routing(streams.local_queries, options, staleness, partitioners, clock)
-        self._short_reads = ShortReads(streams.local_queries, self._routing.me, partitioners)
+        self._lookups = KeyLookups(streams.local_queries, self._routing.me, partitioners)
         self._page = LivePage(streams, self._routing, staleness, clock)
-        self._token = None if options.token is None else options.token.encode()
+        self._access = Access(options.token)
         self.routes = self._made()
         """All routes, in the order in which they are tried."""
         self._patterns = [
@@ -74,26 +72,13 @@ class Answers:
         except Exception as error:
             return problem_of(error, request.path).answer(request.path)
 
-    def begin(self, requests: Iterable[tuple[HttpRequest, Reply]], send: Callable[[], None]) -> None:
-        """Answers requests for what tasks of this process have, without waiting until their batches are done.
+    def look_up(self, store: str, asked: Sequence[tuple[int, AskedKey]], replies: Replies) -> None:
+        """Answers questions for keys of a store that tasks of this process have, and does not wait.
 
-        Replies are given the answers, here, or later in the worker's thread, which calls ``send`` then; errors are JSON
-        problems. Any other request is left to be answered ``otherwise``: only ``answer`` answers it.
+        Replies are given the answers, here, or later in the worker's thread; what is left to the other way, only
+        ``answer`` answers.
         """
-        reads: dict[str, list[_Read]] = {}
-        for request, reply in requests:
-            try:
-                route, given = self._found(request)
-                question = None if route.short is None else route.short(given)
-            except Exception as error:
-                reply(problem_of(error, request.path).answer(request.path))
-                continue
-            if question is None:
-                reply.otherwise()
-            else:
-                reads.setdefault(question.store.name, []).append(_Read(question, given, reply))
-        for some in reads.values():
-            self._short_reads.begin(some[0].question.store, some, send)
+        self._lookups.begin(store, asked, replies)
 
     def close(self) -> None:
         """Ends its threads when they have done what they do; questions are refused from then on."""
@@ -102,7 +87,7 @@ class Answers:
 
     def openapi(self) -> dict[str, object]:
         """The OpenAPI 3.1 description."""
-        return described(self.routes, token=self._token is not None)
+        return described(self.routes, token=self._access.is_limited)
 
     def _made(self) -> list[HttpRoute]:
         routes = [
@@ -142,13 +127,6 @@ class Answers:
             question = route.asked_of(self._store_of(given), given)
             return written(await self._routing.answer(question, given.asked(self._options)), given)
 
-        def short(given: Given) -> ShortQuestion | None:
-            question = route.asked_of(self._store_of(given), given)
-            if not isinstance(question, ShortQuestion) or not given.query.keys() <= _OF_ONE_ROW:
-                return None
-            given.stale(self._options)  # to refuse what is none; what a task has that runs is never stale
-            return question
-
         schema = {"$ref": f"#/components/schemas/{'value' if route.single else 'rows'}"}
         parameters = (named.STORE, *route.parameters, *named.COMMON)
         content = {JSON: {"schema": schema}}
@@ -160,7 +138,6 @@ class Answers:
             parameters,
             among_instances=(named.LIMIT,) if route.single else (),
             content=content,
-            short=short if route.single else None,
         )
 
     def _found(self, request: HttpRequest) -> tuple[HttpRoute, Given]:
@@ -179,11 +156,7 @@ class Answers:
         )
 
     def _check_token(self, request: HttpRequest) -> None:
-        if self._token is None:
-            return
-        scheme, _, sent = request.authorization.partition(" ")
-        fits = hmac.compare_digest(sent.strip().encode("utf-8", "surrogateescape"), self._token)
-        if scheme.lower() != "bearer" or not fits:
+        if not self._access.allows(request.authorization):
             raise ProblemError(
                 "unauthorized",
                 f"{shown(request.path)} needs the token of this application; send Authorization: Bearer TOKEN",
@@ -257,29 +230,6 @@ class Answers:
         return queries.descriptions()[name]
 
 
-class _Read:
-    """A request that is a question for one row; see ``ShortRead``."""
-
-    __slots__ = ("_given", "_reply", "question")
-
-    def __init__(self, question: ShortQuestion, given: Given, reply: Reply) -> None:
-        self.question = question
-        self._given = given
-        self._reply = reply
-
-    def answered(self, row: ShownRow | None, source: Mapping[str, object]) -> None:
-        if row is None:
-            raise _no_such_key(self._given, [source])
-        row["from"] = source
-        self._reply(json_answer(body_of(self.question.store, row)))
-
-    def failed(self, error: Exception) -> None:
-        self._reply(problem_of(error, self._given.path).answer(self._given.path))
-
-    def otherwise(self) -> None:
-        self._reply.otherwise()
-
-
 def _pairs(query: str) -> Sequence[tuple[str, str]]:
     """The names and texts of a query; a ``ProblemError`` for one that is no UTF-8."""
     if not query:
@@ -302,17 +252,10 @@ def _pattern(path: str) -> re.Pattern[str]:
 def _one(answer: Answer, given: Given) -> HttpAnswer:
     rows = answer.rows
     if not rows:
-        raise _no_such_key(given, [part.source.as_json() for part in answer.parts])
+        sources = [part.source.as_json() for part in answer.parts]
+        raise no_such_key(given.need("store"), given.need("key"), sources)
     source = next(part.source.as_json() for part in answer.parts if part.rows)
     return json_answer(rows[0].body[:-1] + b',"from":' + orjson.dumps(source) + b"}")
-
-
-def _no_such_key(given: Given, sources: Sequence[Mapping[str, object]]) -> ProblemError:
-    return ProblemError(
-        "no-such-key",
-        f"store {given.text('store')!r} has nothing for {shown(given.need('key'))!r}",
-        **{"from": sources[0] if len(sources) == 1 else sources},
-    )
 
 
 def _rows(answer: Answer) -> HttpAnswer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import orjson
@@ -102,6 +102,15 @@ class ProblemError(Exception):
                 **self.more,
             }
         )
+
+
+def no_such_key(store: str, key: str, sources: Sequence[Mapping[str, object]]) -> ProblemError:
+    """The problem for a key that a store does not have, according to these sources."""
+    return ProblemError(
+        "no-such-key",
+        f"store {store!r} has nothing for {shown(key)!r}",
+        **{"from": sources[0] if len(sources) == 1 else sources},
+    )
 
 
 def problem_kinds() -> list[tuple[str, int, str]]:

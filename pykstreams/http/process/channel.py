@@ -10,7 +10,17 @@ from typing import Final, cast
 
 from pykstreams.http.answers import Answers
 from pykstreams.http.exchange import HttpAnswer, HttpRequest
-from pykstreams.http.process.messages import LOG, REQUESTS, Messages, answers_frame, frame, requests_of
+from pykstreams.http.process.messages import (
+    LOG,
+    LOOKUPS,
+    OTHERWISE,
+    REQUESTS,
+    Messages,
+    answers_frame,
+    frame,
+    lookups_of,
+    requests_of,
+)
 
 _CHUNK: Final = 1 << 16
 
@@ -18,9 +28,10 @@ _CHUNK: Final = 1 << 16
 class Channel:
     """Answers the requests that come from the server's process.
 
-    Most of them are answered by the worker's thread, between two batches, which also sends the answers: so it need not
-    wait for another thread to have its turn at the interpreter. What does not fit into the socket is left to the event
-    loop, so that it waits for nobody. Answers that come after ``close`` are dropped.
+    Keys are looked up by the worker's thread, between two batches, which also sends the answers: so it need not wait
+    for another thread to have its turn at the interpreter. Everything else is answered by the event loop. What does not
+    fit into the socket is left to the event loop, so that it waits for nobody. Answers that come after ``close`` are
+    dropped.
 
     :param sock: one end of a pair, which does not block.
     """
@@ -35,6 +46,8 @@ class Channel:
         self._lock = threading.Lock()
         self._closed = False
         self._answered: list[tuple[int, HttpAnswer]] = []
+        self._left_over: list[int] = []
+        """The requests that have to come again."""
         self._left = b""
         """The bytes that did not fit into the socket."""
         self._at_work: set[asyncio.Task[None]] = set()
@@ -60,12 +73,20 @@ class Channel:
         with self._lock:
             self._answered.append((number, answer))
 
+    def otherwise(self, number: int) -> None:
+        """Asks for a request again, which no task here can answer between two batches; in any thread."""
+        with self._lock:
+            self._left_over.append(number)
+
     def send(self) -> None:
         """Sends the answers that are there; in any thread."""
         with self._lock:
             answered, self._answered = self._answered, []
+            left_over, self._left_over = self._left_over, []
             if answered:
                 self._write(answers_frame(answered))
+            if left_over:
+                self._write(frame(OTHERWISE, left_over))
 
     def _read(self) -> None:
         try:
@@ -78,19 +99,16 @@ class Channel:
             self._end()
             return
         for message in self._messages.of(data):
-            if message.kind == REQUESTS:
-                asked = [(request, _Reply(self, number, request)) for number, request in requests_of(message)]
-                self._answers.begin(asked, self.send)
+            if message.kind == LOOKUPS:
+                for store, asked in lookups_of(message):
+                    self._answers.look_up(store, asked, self)
+            elif message.kind == REQUESTS:
+                for number, request in requests_of(message):
+                    self._start(number, request)
             elif message.kind == LOG:
                 level, name, text = cast("tuple[int, str, str]", message.content)
                 logging.getLogger(name).log(level, "%s", text)
         self.send()
-
-    def answer_later(self, number: int, request: HttpRequest) -> None:
-        """Has a request answered by the event loop; in any thread."""
-        with self._lock:
-            if not self._closed:
-                self._loop.call_soon_threadsafe(self._start, number, request)
 
     def _start(self, number: int, request: HttpRequest) -> None:
         task = self._loop.create_task(self._answer(number, request))
@@ -136,20 +154,3 @@ class Channel:
         self.close()
         if not self.ended.done():
             self.ended.set_result(None)
-
-
-class _Reply:
-    """Takes the answer to one request."""
-
-    __slots__ = ("_channel", "_number", "_request")
-
-    def __init__(self, channel: Channel, number: int, request: HttpRequest) -> None:
-        self._channel = channel
-        self._number = number
-        self._request = request
-
-    def __call__(self, answer: HttpAnswer) -> None:
-        self._channel.take(self._number, answer)
-
-    def otherwise(self) -> None:
-        self._channel.answer_later(self._number, self._request)

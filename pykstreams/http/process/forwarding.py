@@ -8,10 +8,12 @@ import logging
 import socket
 import threading
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from starlette.types import Receive, Scope, Send
 
+from pykstreams.http.access import Access
+from pykstreams.http.asked_keys import asked_key
 from pykstreams.http.exchange import LIVE, READY, HttpAnswer, HttpRequest
 from pykstreams.http.guard import Guard
 from pykstreams.http.options import HttpOptions
@@ -19,10 +21,13 @@ from pykstreams.http.problems import ProblemError
 from pykstreams.http.process.messages import (
     CLOSE,
     LOG,
+    OTHERWISE,
     Messages,
     Numbered,
+    NumberedKey,
     answers_of,
     frame,
+    lookups_frame,
     requests_frame,
 )
 
@@ -47,11 +52,20 @@ _FULL: Final = (
 )
 
 
+class _Asked(NamedTuple):
+    """A request that waits for its answer."""
+
+    request: HttpRequest
+    answer: asyncio.Future[HttpAnswer]
+
+
 class Forwarding(asyncio.Protocol):
     """An ASGI application that asks the worker at the other end of a socket.
 
-    Requests that come together go together. While too many bytes wait for the worker, it is asked for its health only,
-    once it reads again, and told nothing else. The event loop is that of the server.
+    Requests that come together go together. Those for the row of one key go as what a task of the worker looks up
+    between two batches; where it cannot, they go once more, as any other request. While too many bytes wait for the
+    worker, it is asked for its health only, once it reads again, and told nothing else. The event loop is that of the
+    server.
     """
 
     def __init__(self, worker: socket.socket, options: HttpOptions) -> None:
@@ -62,9 +76,12 @@ class Forwarding(asyncio.Protocol):
         self._health_s = options.health_timeout_ms / 1000
         self._numbers = itertools.count()
         self._messages = Messages()
-        self._unsent: list[Numbered] = []
+        self._access = Access(options.token)
+        self._requests: list[Numbered] = []
+        self._lookups: dict[str, list[NumberedKey]] = {}
+        """What is sent with the next messages."""
         self._send_at = 0.0
-        self._asked: dict[int, asyncio.Future[HttpAnswer]] = {}
+        self._asked: dict[int, _Asked] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._transport: asyncio.Transport | None = None
         self._has_room = asyncio.Event()
@@ -97,18 +114,24 @@ class Forwarding(asyncio.Protocol):
             if message.kind == CLOSE:
                 self.ended.set()
                 continue
+            if message.kind == OTHERWISE:
+                for number in cast("list[int]", message.content):
+                    if number in self._asked:
+                        self._send_soon()
+                        self._requests.append((number, self._asked[number].request))
+                continue
             for number, answer in answers_of(message):
                 asked = self._asked.pop(number, None)
-                if asked is not None and not asked.done():
-                    asked.set_result(answer)
+                if asked is not None and not asked.answer.done():
+                    asked.answer.set_result(answer)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._has_room.set()
         self.ended.set()
         for asked in self._asked.values():
-            if not asked.done():
-                asked.set_exception(ProblemError("unavailable", _GONE))
+            if not asked.answer.done():
+                asked.answer.set_exception(ProblemError("unavailable", _GONE))
 
     async def _connect(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -130,20 +153,31 @@ class Forwarding(asyncio.Protocol):
         if self._transport is None or self._loop is None:
             raise ProblemError("unavailable", _GONE)
         number = next(self._numbers)
-        if not self._unsent:
-            self._loop.call_at(self._send_at, self._send)
-        self._unsent.append((number, request))
-        asked: asyncio.Future[HttpAnswer] = self._loop.create_future()
-        self._asked[number] = asked
+        self._send_soon()
+        key = asked_key(request)
+        if key is not None and self._access.allows(request.authorization):
+            self._lookups.setdefault(key.store, []).append((number, key))
+        else:
+            self._requests.append((number, request))
+        asked = self._asked[number] = _Asked(request, self._loop.create_future())
         try:
-            return await asked
+            return await asked.answer
         finally:
             self._asked.pop(number, None)
 
+    def _send_soon(self) -> None:
+        """Has the next messages sent; before something is added to them."""
+        if self._loop is not None and not self._requests and not self._lookups:
+            self._loop.call_at(self._send_at, self._send)
+
     def _send(self) -> None:
-        unsent, self._unsent = self._unsent, []
+        requests, self._requests = self._requests, []
+        lookups, self._lookups = self._lookups, {}
         self._send_at = asyncio.get_running_loop().time() + _APART_S
-        self._write(requests_frame(unsent))
+        if lookups:
+            self._write(lookups_frame(lookups))
+        if requests:
+            self._write(requests_frame(requests))
 
     def _tell(self, message: bytes) -> None:
         if self._has_room.is_set():

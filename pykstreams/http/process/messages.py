@@ -7,11 +7,12 @@ bodies of answers are sent as they are.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypedDict, cast
 
 import orjson
 
+from pykstreams.http.asked_keys import AskedKey
 from pykstreams.http.exchange import HttpAnswer, HttpRequest
 
 _LENGTH: Final = struct.Struct(">I")
@@ -19,6 +20,10 @@ _LENGTH: Final = struct.Struct(">I")
 SERVE: Final = "serve"
 """The first message to the server's process: how it has to serve."""
 REQUESTS: Final = "requests"
+LOOKUPS: Final = "lookups"
+"""Requests for the rows of single keys, by store."""
+OTHERWISE: Final = "otherwise"
+"""The numbers of those that have to come again, as requests like any other."""
 ANSWERS: Final = "answers"
 LOG: Final = "log"
 """A line for the worker's log: level, name of the logger, and text."""
@@ -26,6 +31,7 @@ CLOSE: Final = "close"
 """It has to answer what has come, and to end."""
 
 Numbered = tuple[int, HttpRequest]
+NumberedKey = tuple[int, AskedKey]
 
 
 class HowToServe(TypedDict):
@@ -96,6 +102,23 @@ def requests_of(message: Message) -> Iterator[Numbered]:
     """The requests of a message."""
     for number, path, query, authorization in cast("list[tuple[int, str, str, str]]", message.content):
         yield number, HttpRequest(path, path, query, authorization)
+
+
+def lookups_frame(lookups: Mapping[str, Sequence[NumberedKey]]) -> bytes:
+    """The message with some keys that are asked for, by store.
+
+    >>> list(lookups_of(next(Messages().of(lookups_frame({"prices": [(7, AskedKey("prices", "tea"))]})))))
+    [('prices', [(7, AskedKey(store='prices', text='tea', as_of=None))])]
+    """
+    content = {store: [[number, one.text, one.as_of] for number, one in some] for store, some in lookups.items()}
+    return frame(LOOKUPS, content)
+
+
+def lookups_of(message: Message) -> Iterator[tuple[str, list[NumberedKey]]]:
+    """The keys of a message, by store."""
+    content = cast("dict[str, list[tuple[int, str, int | None]]]", message.content)
+    for store, some in content.items():
+        yield store, [(number, AskedKey(store, text, as_of)) for number, text, as_of in some]
 
 
 def answers_frame(answers: Sequence[tuple[int, HttpAnswer]]) -> bytes:

@@ -12,7 +12,9 @@ import orjson
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import Metric, MetricName
+from pykstreams.http.access import Access
 from pykstreams.http.asgi import HttpApp, app
+from pykstreams.http.asked_keys import AskedKey, asked_key
 from pykstreams.http.exchange import HttpAnswer, HttpRequest
 from pykstreams.http.options import HttpOptions
 from pykstreams.runtime.health import Health, TaskHealth
@@ -93,31 +95,39 @@ class Answered(NamedTuple):
         return str(self.json["type"]).rpartition(":")[2]
 
 
-class Reply:
-    """Takes what a request is answered between two batches."""
+class Replies:
+    """Takes what questions for keys are answered between two batches."""
 
     def __init__(self) -> None:
-        self.answer: HttpAnswer | None = None
-        self.left = False
-        """Whether it was left to the way that waits."""
+        self.answers: dict[int, HttpAnswer] = {}
+        self.left: list[int] = []
+        """Those that were left to the way that waits."""
 
-    def __call__(self, answer: HttpAnswer) -> None:
-        assert self.answer is None
-        self.answer = answer
+    def take(self, number: int, answer: HttpAnswer) -> None:
+        assert number not in self.answers
+        assert number not in self.left, "it is answered, or left to the other way"
+        self.answers[number] = answer
 
-    def otherwise(self) -> None:
-        self.left = True
+    def otherwise(self, number: int) -> None:
+        assert number not in self.answers, "it is answered, or left to the other way"
+        self.left.append(number)
+
+    def send(self) -> None:
+        """The test looks at them."""
 
 
-def send_nothing() -> None:
-    """Stands for what sends answers: the test looks at them."""
+def lookups(*paths: str) -> list[tuple[int, AskedKey]]:
+    """The questions for keys of one store that requests are, numbered from 0."""
+    asked = [asked_key(HttpRequest(path, path, "", "")) for path in paths]
+    return [(number, one) for number, one in enumerate(asked) if one is not None]
 
 
 class Client:
     """Asks an ASGI application in this process; ``short``: how many questions were answered the short way, too."""
 
-    def __init__(self, served: HttpApp, clock: MockClock | None = None) -> None:
+    def __init__(self, served: HttpApp, clock: MockClock | None = None, token: str | None = None) -> None:
         self.app = served
+        self.access = Access(token)
         self.clock = clock
         self.short = 0
 
@@ -136,12 +146,13 @@ class Client:
     def _short(self, target: str, headers: Mapping[str, str]) -> HttpAnswer | None:
         if not isinstance(self.app, HttpApp):  # mounted in another one, which has one way only
             return None
-        parts, reply = urlsplit(target), Reply()
+        parts, replies = urlsplit(target), Replies()
         path = unquote(parts.path)
-        request = HttpRequest(path, path, parts.query, headers.get("authorization", ""))
-        self.app.answers.begin([(request, reply)], send_nothing)
-        assert reply.answer is None or not reply.left, "it is answered, or left to the other way"
-        return reply.answer
+        key = asked_key(HttpRequest(path, path, parts.query, ""))
+        if key is None or not self.access.allows(headers.get("authorization", "")):
+            return None
+        self.app.answers.look_up(key.store, [(0, key)], replies)
+        return replies.answers.get(0)
 
     async def ask(self, target: str, headers: Mapping[str, str], method: str = "GET") -> Answered:
         parts = urlsplit(target)
@@ -171,4 +182,5 @@ class Client:
 def client_of(application: Application, **options: Any) -> Client:
     """A client of the ASGI application over some tasks."""
     clock = MockClock(0)
-    return Client(app(Streams(application), options=HttpOptions(**options), clock=clock), clock)
+    chosen = HttpOptions(**options)
+    return Client(app(Streams(application), options=chosen, clock=clock), clock, chosen.token)

@@ -16,6 +16,7 @@ from pykstreams.core.errors import ClusterError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TopicPartition
 from pykstreams.http import Address, HttpOptions, HttpServer, app
+from pykstreams.http.access import Access
 from pykstreams.http.peers import Peers
 from pykstreams.http.server import bound
 from pykstreams.runtime.membership.host_info import HostInfo
@@ -227,7 +228,7 @@ def test_an_owner_that_does_not_answer_in_time_is_away(make: Make) -> None:
 
 def test_an_instance_with_another_token_is_a_problem_that_says_so(make: Make) -> None:
     one, two = make((set(), set()), ({0, 1, 2, 3}, set()))
-    two.app.answers._token = b"other"
+    two.app.answers._access = Access("other")
 
     answer = one.client.get("/stores/prices/keys/key-1")
     assert answer.problem == "unavailable"

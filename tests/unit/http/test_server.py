@@ -19,14 +19,13 @@ import pytest
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.ids import TaskId
 from pykstreams.http import Address, HttpApp, HttpOptions, HttpServer, app
-from pykstreams.http.exchange import HttpRequest
 from pykstreams.http.options import LOOPBACK
 from pykstreams.http.parameters import Parameter
 from pykstreams.http.server import bound
 from pykstreams.runtime.health import TaskHealth
 from pykstreams.runtime.life_cycle import State
 from pykstreams.runtime.tasks import gate
-from tests.unit.http.served_application import Answered, Client, Reply, Streams, client_of, send_nothing
+from tests.unit.http.served_application import Answered, Client, Replies, Streams, client_of, lookups
 from tests.unit.http.serving import PATIENCE_S, Serve, get, serving
 from tests.unit.http.test_store_routes import spread, table
 from tests.unit.runtime.queries.queried import Application
@@ -102,7 +101,8 @@ def test_whoever_has_no_token_reads_no_store(serve: Serve) -> None:
 
 
 def test_every_route_that_tells_anything_needs_the_token(application: Application) -> None:
-    client = Client(app(Streams(application), options=HttpOptions(token="secret"), metrics=lambda: (b"", "text/plain")))
+    served = app(Streams(application), options=HttpOptions(token="secret"), metrics=lambda: (b"", "text/plain"))
+    client = Client(served, token="secret")
     refused = set()
     for route in client.app.routes:
         answer = client.get(route.path.format(store="prices", key="tea"))
@@ -196,20 +196,18 @@ def test_keys_of_a_worker_that_hangs_are_refused_once_too_many_wait(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gate, "MOST_SOON", 3)
-    client, replies = client_of(application), [Reply() for _ in range(5)]
-    request = HttpRequest("/stores/prices/keys/tea", "/stores/prices/keys/tea", "", "")
+    client, replies = client_of(application), Replies()
 
     def ask() -> None:
-        for reply in replies:
-            client.app.answers.begin([(request, reply)], send_nothing)
+        for asked in lookups(*["/stores/prices/keys/tea"] * 5):
+            client.app.answers.look_up("prices", [asked], replies)
 
     with application.by_partition[0].gate, application.by_partition[1].gate:
         asking = threading.Thread(target=ask)
         asking.start()
         asking.join()
 
-    left = [reply.left for reply in replies]
-    assert left == [False, False, False, True, True]  # they go the other way, whose queue has an end
+    assert replies.left == [3, 4]  # they go the other way, whose queue has an end
 
 
 def test_an_answer_that_takes_too_long_is_given_up(application: Application) -> None:

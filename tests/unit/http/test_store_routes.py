@@ -29,6 +29,7 @@ from pykstreams import (
 from pykstreams.core.errors import InvalidStateStoreError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.types import END_OF_TIME, Decoder, Encoder
+from pykstreams.http.asked_keys import AskedKey, asked_key
 from pykstreams.http.exchange import HttpRequest
 from pykstreams.http.local_answers import mark_of_question
 from pykstreams.http.questions import KeyQuestion, ShownRow, mark_of
@@ -39,7 +40,7 @@ from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.registry.schema_registry import registry_client
 from pykstreams.state.interfaces.store import KeyValueStore
 from pykstreams.testing.clock import MockClock
-from tests.unit.http.served_application import Client, Reply, client_of, send_nothing
+from tests.unit.http.served_application import Client, Replies, client_of, lookups
 from tests.unit.runtime.queries.queried import TOPIC, Application
 
 TEXT, NUMBER = Serdes.string(), Serdes.long()
@@ -573,11 +574,12 @@ def test_an_error_of_a_serde_that_is_no_text_costs_the_questions_with_it_nothing
     application = make(table(Serdes.from_functions(write, read)))
     client = client_of(application)
     paths = ["/stores/prices/keys/tea", "/stores/prices/keys/milk"]
-    asked = [(HttpRequest(path, path, "", ""), Reply()) for path in paths]
+    replies = Replies()
 
-    client.app.answers.begin(asked, send_nothing)
+    client.app.answers.look_up("prices", lookups(*paths), replies)
 
-    assert [reply.answer is not None and reply.answer.status for _, reply in asked] == [400, 404]
+    assert replies.left == [0]
+    assert replies.answers[1].status == 404
     assert "\\udcff is none" in client.get("/stores/prices/keys/tea").json["detail"]
 
 
@@ -609,35 +611,65 @@ def test_a_key_is_answered_by_the_worker_when_it_leaves_its_batch_whatever_the_a
 ) -> None:
     application = make(table())
     application.feed(("tea", "green", 0))
-    client, reply = client_of(application), Reply()
-    path = f"/stores/prices/keys/{key}"
+    client, replies = client_of(application), Replies()
 
     with application.by_partition[0].gate:
-        asking = threading.Thread(
-            target=client.app.answers.begin, args=[[(HttpRequest(path, path, "", ""), reply)], send_nothing]
-        )
+        asked = lookups(f"/stores/prices/keys/{key}")
+        asking = threading.Thread(target=client.app.answers.look_up, args=["prices", asked, replies])
         asking.start()
         asking.join()
-        before = reply.answer
+        before = dict(replies.answers)
     application.feed(("tea", "black", 1))
 
-    assert before is None
-    assert reply.answer is not None
-    assert reply.answer.status == status
+    assert before == {}
+    assert replies.answers[0].status == status
     assert client.get("/stores/prices/keys/tea").json["value"] == "black"
 
 
 def test_questions_that_come_together_get_the_answers_that_each_gets_alone(prices: Client) -> None:
-    targets = ["/stores/prices/keys/tea", "/stores/prices/keys/x", "/stores/none/keys/tea", "/nothing", "/stores"]
-    asked = [(HttpRequest(target, target, "", ""), Reply()) for target in targets]
+    paths = ["/stores/prices/keys/tea", "/stores/prices/keys/x", "/stores/prices/keys/milk"]
+    replies = Replies()
 
-    prices.app.answers.begin(asked, send_nothing)
+    prices.app.answers.look_up("prices", lookups(*paths), replies)
 
-    for target, (_, reply) in zip(targets, asked, strict=True):
-        if reply.answer is not None:
-            alone = prices.get(target)
-            assert (reply.answer.status, reply.answer.body) == (alone.status, alone.body)
-    assert [reply.left for _, reply in asked] == [False, False, False, False, True]
+    assert replies.left == []
+    for number, path in enumerate(paths):
+        alone = prices.get(path)
+        assert (replies.answers[number].status, replies.answers[number].body) == (alone.status, alone.body)
+
+
+def test_keys_of_a_store_that_there_is_not_are_left_to_the_way_that_tells_so(prices: Client) -> None:
+    replies = Replies()
+
+    prices.app.answers.look_up("none", lookups("/stores/none/keys/tea", "/stores/none/keys/x"), replies)
+
+    assert (replies.left, replies.answers) == ([0, 1], {})
+    assert prices.get("/stores/none/keys/tea").problem == "unknown-store"
+
+
+@pytest.mark.parametrize(
+    ("target", "query", "found"),
+    [
+        ("/stores/prices/keys/tea", "", AskedKey("prices", "tea")),
+        ("/stores/prices/keys/a/b\n", "stale=allow", AskedKey("prices", "a/b\n")),
+        ("/stores/prices/keys/tea", "stale=1500", AskedKey("prices", "tea")),
+        ("/stores/prices/keys/tea", "as_of=7", AskedKey("prices", "tea", 7)),
+        ("/stores/prices/keys/tea", "as_of=99999999999999999999", AskedKey("prices", "tea", END_OF_TIME)),
+        ("/stores/prices/keys/tea", "stale=soon", None),
+        ("/stores/prices/keys/tea", "as_of=2026-01-01T00:00Z", None),
+        ("/stores/prices/keys/tea", "stale=1&stale=1", None),
+        ("/stores/prices/keys/tea", "scope=local", None),
+        ("/stores/prices/keys/", "", None),
+        ("/stores//keys/tea", "", None),
+        ("/stores/prices/range", "", None),
+        ("/other/prices/keys/tea", "", None),
+    ],
+)
+def test_only_requests_for_one_key_that_say_no_more_are_looked_up(
+    target: str, query: str, found: AskedKey | None
+) -> None:
+    assert asked_key(HttpRequest(target, target, query, "")) == found
+    assert found is None or found.path == target
 
 
 @pytest.mark.parametrize("failing", [TypeError("no such type"), InvalidStateStoreError("closed")])
@@ -655,15 +687,12 @@ def test_a_row_that_cannot_be_read_costs_the_questions_with_it_nothing(
 
     monkeypatch.setattr(KeyQuestion, "shown", fail)
     paths = ["/stores/prices/keys/tea", "/stores/prices/keys/milk"]
-    asked = [(HttpRequest(path, path, "", ""), Reply()) for path in paths]
+    replies = Replies()
 
-    client_of(application).app.answers.begin(asked, send_nothing)
+    client_of(application).app.answers.look_up("prices", lookups(*paths), replies)
 
-    (_, tea), (_, milk) = asked
-    assert milk.answer is not None
-    assert milk.answer.status == 200
-    assert tea.left == isinstance(failing, InvalidStateStoreError), "it may be open elsewhere, or again"
-    assert tea.answer is None if tea.left else (tea.answer is not None and tea.answer.status == 500)
+    assert replies.left == [0], "it may be open elsewhere, or again; the other way tells"
+    assert replies.answers[1].status == 200
 
 
 def test_questions_whose_partitions_cannot_be_found_are_answered_with_a_problem(
@@ -676,11 +705,12 @@ def test_questions_whose_partitions_cannot_be_found_are_answered_with_a_problem(
         raise TypeError("no partitioner")
 
     monkeypatch.setattr(application.queries, "placer", fail)
-    asked = [(HttpRequest(path, path, "", ""), Reply()) for path in ("/stores/prices/keys/a", "/stores/prices/keys/b")]
+    replies = Replies()
 
-    client.app.answers.begin(asked, send_nothing)
+    client.app.answers.look_up("prices", lookups("/stores/prices/keys/a", "/stores/prices/keys/b"), replies)
 
-    assert [reply.answer is not None and reply.answer.status for _, reply in asked] == [500, 500]
+    assert replies.left == [0, 1]
+    assert client.get("/stores/prices/keys/a").status == 500
 
 
 def test_a_bound_that_is_not_reached_is_a_problem_that_passes(prices: Client) -> None:

@@ -8,10 +8,22 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
+import pytest
+
 from pykstreams.http import HttpOptions
 from pykstreams.http.exchange import json_answer
 from pykstreams.http.process.forwarding import Forwarding
-from pykstreams.http.process.messages import LOG, REQUESTS, Messages, answers_frame, requests_of
+from pykstreams.http.process.messages import (
+    LOG,
+    LOOKUPS,
+    OTHERWISE,
+    REQUESTS,
+    Messages,
+    answers_frame,
+    frame,
+    lookups_of,
+    requests_of,
+)
 from tests.unit.http.served_application import Answered
 
 LONG = "x" * 16_000
@@ -25,6 +37,8 @@ class Worker:
         self._socket = sock
         self.taken = 0
         """The bytes that it has read."""
+        self.kinds: list[str] = []
+        """The messages that it has read; of those for single keys it wants requests."""
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -44,18 +58,24 @@ class Worker:
         while data := await loop.sock_recv(self._socket, 1 << 20):
             self.taken += len(data)
             for message in messages.of(data):
+                self.kinds.append(message.kind)
+                if message.kind == LOOKUPS:
+                    asked = [number for _, some in lookups_of(message) for number, _ in some]
+                    await loop.sock_sendall(self._socket, frame(OTHERWISE, asked))
                 if message.kind == REQUESTS:
                     found = [(number, json_answer({"path": one.path})) for number, one in requests_of(message)]
                     await loop.sock_sendall(self._socket, answers_frame(found))
 
 
 @asynccontextmanager
-async def forwarding(health_timeout_ms: int = 20_000) -> AsyncIterator[tuple[Forwarding, Worker]]:
+async def forwarding(
+    health_timeout_ms: int = 20_000, token: str | None = None
+) -> AsyncIterator[tuple[Forwarding, Worker]]:
     """What forwards requests, as its server has started it, and the worker at the other end."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     with ours:
-        made = Forwarding(theirs, HttpOptions(timeout_ms=20_000, health_timeout_ms=health_timeout_ms))
+        made = Forwarding(theirs, HttpOptions(token, timeout_ms=20_000, health_timeout_ms=health_timeout_ms))
         begun, over = asyncio.Event(), asyncio.Event()
         messages = iter(("lifespan.startup", "lifespan.shutdown"))
 
@@ -149,5 +169,29 @@ def test_what_waits_when_the_worker_ends_is_told_that_it_has() -> None:
 
             for one in waiting:
                 assert "the worker behind this server has ended" in (await one).json["detail"]
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize(
+    ("path", "token", "kinds"),
+    [
+        ("/stores/prices/keys/tea", None, [LOOKUPS, REQUESTS]),
+        ("/stores/prices/keys/tea", "secret", [REQUESTS]),
+        ("/stores/prices/range", None, [REQUESTS]),
+    ],
+)
+def test_a_key_is_looked_up_for_who_may_ask_and_goes_as_any_request_where_no_task_has_it(
+    path: str, token: str | None, kinds: list[str]
+) -> None:
+    """The client of this test sends no token."""
+
+    async def test() -> None:
+        async with forwarding(token=token) as (application, worker):
+            with worker.reading():
+                answer = await ask(application, path)
+
+            assert answer.json == {"path": path}
+            assert worker.kinds == kinds
 
     asyncio.run(test())
