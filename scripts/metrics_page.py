@@ -74,7 +74,7 @@ python -m benchmarks.record_path
 | `INFO` | 2455 to 2474 ns |
 | `DEBUG` | 545 to 619 ns more |
 
-With the clients a record took 6690 to 6980 ns in the same minutes (`python -m benchmarks --workloads w1-json --records 1000000 --runs 3 --only pykstreams`), so `DEBUG` takes some 8 to 9 % more. Whole runs of two million records, in turn (`python -m benchmarks.metrics --levels INFO,DEBUG --records 2000000 --runs 5`), are less even than that: `DEBUG` took 0.96 to 1.10 of the CPU of `INFO` in its five rounds, 0.975 in the middle one.
+With the clients a record took 6690 to 6980 ns in the same minutes (`python -m benchmarks --workloads w1-json --records 1000000 --runs 3 --only pykstreams`), so `DEBUG` takes some 8 to 9 % more. That was a CPython built without optimizations; on one with them, on the same day, it was 438 to 487 ns (three runs) of 5810 to 5900. Whole runs of two million records, in turn (`python -m benchmarks.metrics --levels INFO,DEBUG --records 2000000 --runs 5`), are less even than that: `DEBUG` took 0.96 to 1.10 of the CPU of `INFO` in its five rounds, 0.975 in the middle one.
 
 On 2026-11-28, before that was made quicker and with nothing else running, the interpreter of a worker that ran `w1-json` was looked at 200 times a second for 10 s (`py-spy record`): 0.9 % of the samples in which it worked were in code of metrics at `INFO`, and 12 % at `DEBUG`, of which the threads of the clients, in C, are not a part. In seven rounds of whole runs `INFO` took 0.90 to 1.19 of the CPU without metrics, too uneven
 to tell less than a tenth.
