@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pykstreams.core.errors import ConfigError
-from pykstreams.core.types import END_OF_TIME
 from pykstreams.http.exchange import HttpRequest
-from pykstreams.http.options import stale_ms
+from pykstreams.http.options import stale_ms, whole_ms
 
 
 class AskedKey(NamedTuple):
@@ -43,8 +42,8 @@ def asked_key(request: HttpRequest) -> AskedKey | None:
     name, _, text = request.query.partition("=")
     if name == "stale" and _is_age(text):
         return AskedKey(parts[2], parts[4])
-    if name == "as_of" and text.isdecimal() and text.isascii():
-        return AskedKey(parts[2], parts[4], min(int(text), END_OF_TIME))
+    if name == "as_of" and (time := whole_ms(text)) is not None:
+        return AskedKey(parts[2], parts[4], time)
     return None
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pykstreams.core.errors import ConfigError
+from pykstreams.core.types import END_OF_TIME
 
 LOOPBACK: Final = "127.0.0.1"
 
@@ -69,6 +70,20 @@ def stale_ms(text: str) -> int | None:
     if not text.isdecimal() or not text.isascii() or len(text) > _MOST_DIGITS:
         raise ConfigError(f"stale is {text!r}; write refuse, allow, or how many ms an answer may be old at most")
     return int(text)
+
+
+def whole_ms(text: str) -> int | None:
+    """A time in ms since the epoch, the last one there is for a later one; ``None`` for what is no whole number.
+
+    >>> whole_ms("1500"), whole_ms("2026-01-01"), whole_ms("9" * 5000)
+    (1500, None, None)
+    """
+    if not text.isdecimal() or not text.isascii():
+        return None
+    try:
+        return min(int(text), END_OF_TIME)
+    except ValueError:  # of more digits than Python reads
+        return None
 
 
 @dataclass(frozen=True, slots=True)

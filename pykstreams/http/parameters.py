@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Final
 
 from pykstreams.core.errors import ConfigError
-from pykstreams.core.types import END_OF_TIME, timestamp_ms
+from pykstreams.core.types import timestamp_ms
 from pykstreams.http.local_answers import Cursor, bound_of, mark_of_question
-from pykstreams.http.options import HttpOptions, stale_ms
+from pykstreams.http.options import HttpOptions, stale_ms, whole_ms
 from pykstreams.http.problems import ProblemError, shown
 from pykstreams.http.routing import Asked
 
@@ -121,9 +121,9 @@ class Given:
         text = self.query.get(name)
         if text is None:
             return None
+        if (whole := whole_ms(text)) is not None:
+            return whole
         try:
-            if text.isdecimal() and text.isascii():
-                return min(int(text), END_OF_TIME)
             found = timestamp_ms(datetime.fromisoformat(text.replace(" ", "+")), name)  # a + that was not escaped
         except ValueError as error:
             raise ProblemError(

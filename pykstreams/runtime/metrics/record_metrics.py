@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import sub
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from pykstreams.core.metrics import Counter, Sensor, StreamsMetrics
 from pykstreams.core.metrics.built_in import tasks as built_in
@@ -22,7 +22,7 @@ from pykstreams.core.types import Forward, Headers, Produce, Sent
 T = TypeVar("T")
 
 
-class _Noted(list[T], Generic[T]):
+class _Noted(list[T]):
     """Notes since the last time that they were taken."""
 
     def taken(self) -> Sequence[T]:

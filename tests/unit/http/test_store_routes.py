@@ -655,6 +655,7 @@ def test_keys_of_a_store_that_there_is_not_are_left_to_the_way_that_tells_so(pri
         ("/stores/prices/keys/tea", "stale=1500", AskedKey("prices", "tea")),
         ("/stores/prices/keys/tea", "as_of=7", AskedKey("prices", "tea", 7)),
         ("/stores/prices/keys/tea", "as_of=99999999999999999999", AskedKey("prices", "tea", END_OF_TIME)),
+        pytest.param("/stores/prices/keys/tea", "as_of=" + "9" * 5_000, None, id="as_of of 5,000 digits"),
         ("/stores/prices/keys/tea", "stale=soon", None),
         ("/stores/prices/keys/tea", "as_of=2026-01-01T00:00Z", None),
         ("/stores/prices/keys/tea", "stale=1&stale=1", None),
