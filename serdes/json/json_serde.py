@@ -72,7 +72,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         self._type = type_
         self._dumps = dumps
         self._loads = loads
-        self._checked: type = _class_of(type_)
+        self._checked = _class_of(type_)
         self._write = _text_writer(dumps) if dumps else _writer(type_)
         self._loses_numbers = None if dumps else question_of_lost_numbers(object if type_ is None else type_)
         self._read = _reader(type_, loads)
@@ -104,7 +104,7 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
             nonlocal write
             if data is None:
                 return None
-            if not isinstance(data, checked):
+            if checked is not None and not isinstance(data, checked):
                 raise wrong_type(repr(self), topic, data, checked.__name__)
             try:
                 text = write(data)
@@ -138,9 +138,9 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
         return decode
 
 
-def _class_of(type_: object) -> type:
-    """The class that all values of a type are instances of, where nothing else that JSON has is; else ``object``."""
-    return type_ if is_pydantic(type_) or is_struct(type_) else dataclass_of(type_) or object
+def _class_of(type_: object) -> type | None:
+    """The class that all values of a type are instances of, where nothing else that JSON has is; else ``None``."""
+    return type_ if is_pydantic(type_) or is_struct(type_) else dataclass_of(type_)
 
 
 def _writer(type_: object) -> Callable[[Any], bytes]:
