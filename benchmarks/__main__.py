@@ -58,6 +58,9 @@ def main() -> int:
                         f"{figures.cpu_seconds_per_million:.2f} CPU s/M records",
                         highlight=False,
                     )
+                    if arguments.threads:
+                        told = ", ".join(f"{thread} {us:.2f}" for thread, us in figures.threads.items() if us >= 0.01)
+                        console.print(f"  us of a record by thread, its start included: {told}", highlight=False)
                 _check(workload, by_program)
             console.print(table(workload, by_program))
             if workload.updates is not None:
@@ -132,6 +135,7 @@ def _arguments() -> argparse.Namespace:
         metavar="NAME=VALUE",
         help=f"another value for all programs of one of {', '.join(TUNED)}; may be repeated",
     )
+    parser.add_argument("--threads", action="store_true", help="also the CPU time of each kind of thread (Linux)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run's figures to a file")
     return parser.parse_args()
 

@@ -7,8 +7,8 @@ commit waits for its interval after the records have run out. Restoring is taken
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import median
 
 _SHORTEST = 0.15
@@ -34,6 +34,8 @@ class Figures:
     output_records: int
     reads_per_record: float | None = None
     """Reads of stores, from a run of its own in which they were counted."""
+    threads: Mapping[str, float] = field(default_factory=dict)
+    """CPU seconds per million records of the whole run, its start included, by the name of the thread."""
 
 
 def measure(points: Sequence[Point], *, whole: bool) -> tuple[float, float]:

@@ -11,11 +11,12 @@ import select
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from benchmarks.cpu import cpu_seconds_by_thread
 from benchmarks.figures import Point
 from benchmarks.programs.job import PROGRESS, READS, Job
 from benchmarks.settings import EXACTLY_ONCE
@@ -40,6 +41,8 @@ class Run(NamedTuple):
     """When all was done."""
     reads: int | None
     """Reads of stores, where they were counted."""
+    threads: Mapping[str, float]
+    """The CPU seconds of its threads, by name; see ``cpu_seconds_by_thread``."""
 
 
 def run_program(
@@ -73,7 +76,7 @@ def run_program(
             if point.records > records:
                 raise RuntimeError(f"{command[-1]} reports {point.records} of {records} records; it worked twice")
             if point.records == records:
-                return Run(points, *memory_mb(process.pid), reads)
+                return Run(points, *memory_mb(process.pid), reads, cpu_seconds_by_thread(process.pid))
         raise RuntimeError(f"{command[-1]} ended with {process.wait()} before its work was done:\n{log_tail(log)}")
 
 

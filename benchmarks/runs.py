@@ -29,7 +29,8 @@ class Runs:
         run, output = self._watch(workload, command, application_id, records)
         if workload.updates is None:
             rate, cpu = measure(run.points, whole=workload.restores)
-            return Figures(rate * workload.sources, cpu / workload.sources, run.peak_mb, output), None
+            threads = {name: 1e6 * seconds / records for name, seconds in run.threads.items()}
+            return Figures(rate * workload.sources, cpu / workload.sources, run.peak_mb, output, threads=threads), None
         load, update = parts(run.points, records)
         return (
             Figures(*measure(load, whole=True), run.peak_mb, output),

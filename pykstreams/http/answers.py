@@ -28,6 +28,7 @@ from pykstreams.http.routing import Answer, Routing, parts_json
 from pykstreams.http.served_application import ServedApplication
 from pykstreams.http.staleness import Staleness
 from pykstreams.http.store_routes import STORE_ROUTES, StoreRoute
+from pykstreams.runtime.between_batches import BetweenBatches
 from pykstreams.runtime.queries.catalog import StoreDescription
 from pykstreams.runtime.queries.metadata import StreamsMetadata
 
@@ -63,6 +64,11 @@ class Answers:
             (_pattern(one.path), one, _of_query(one.parameters), _of_query((*one.parameters, *one.among_instances)))
             for one in self.routes
         ]
+
+    @property
+    def between_batches(self) -> BetweenBatches:
+        """Where workers may be asked to look for questions."""
+        return self._streams.local_queries.between
 
     async def answer(self, request: HttpRequest) -> HttpAnswer:
         """Answers a request; every error becomes a JSON problem."""

@@ -26,6 +26,7 @@ from pykstreams.runtime.assembly.global_thread import build_global_thread
 from pykstreams.runtime.assembly.group import ask_application_to_shut_down, start_group
 from pykstreams.runtime.assembly.standbys import build_standbys, build_sums
 from pykstreams.runtime.assembly.worker import build_worker
+from pykstreams.runtime.between_batches import BetweenBatches
 from pykstreams.runtime.checks.setting_checks import setting_findings
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.supplier import KafkaClientSupplier
@@ -101,6 +102,8 @@ class Application:
         self._caches = CacheShares(config.statestore_cache_max_bytes, has_global=bool(plan.global_stores))
         self.pause = Pause()
         """Whether its tasks stand still."""
+        self.between = BetweenBatches()
+        """What its workers do for others between two batches of records."""
         self.hosts = GroupHosts()
         """The instances of the application that have an address."""
 
@@ -202,6 +205,7 @@ class Application:
             caches=self._caches,
             recommit_interval_ms=self._options.recommit_interval_ms,
             pause=self.pause,
+            between=self.between,
             key_watch=KeyWatch(self._plan) if config.partitioner_check_enable else None,
         )
         layout = app.topics.prepare()

@@ -160,6 +160,7 @@ class KafkaStreams:
             check=self._check_queryable,
             standbys=self._application.standby_tasks,
             hosts=self._application.hosts.known,
+            between=self._application.between,
         )
 
     def __repr__(self) -> str:

@@ -22,6 +22,7 @@ from pykstreams.core.errors import StreamsError, TaskMigratedError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.between_batches import BetweenBatches
 from pykstreams.runtime.clients.consumers.lost_positions import LostPositions
 from pykstreams.runtime.clients.consumers.messages import Fetched
 from pykstreams.runtime.clients.consumers.restore_consumer import RestoreBatch
@@ -513,6 +514,7 @@ class SimulatedWorker:
                 woken=threading.Event(),
                 swaps=self.swaps,
                 pause=Pause(),
+                between=BetweenBatches(),
                 topic_watch=None,
                 metrics=StreamsMetrics(),
                 process_id="",

@@ -22,6 +22,8 @@ from pykstreams.bulk.sources.store_bootstrap import Row, StoreBootstrap
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.references import is_reference, load_reference
 from pykstreams.core.types import Decoder, timestamp_ms
+from pykstreams.core.user_code.functions import describe_function
+from pykstreams.core.user_code.returns import returns_nothing
 
 RowParts: TypeAlias = tuple[Any, Any, int | None, int | None, int | None]
 """(key, value, timestamp, window start, window end); what the user has not named is ``None``. A plain tuple, as one is
@@ -32,6 +34,14 @@ ReadParts: TypeAlias = Iterator[RowParts | Exception]
 
 _LATEST_MS: Final = 253_402_300_799_999
 """The last millisecond of the year 9999; a larger number is no time in ms."""
+
+
+_NOTHING: Final[Mapping[str, str]] = {
+    "key": "no row would have a key",
+    "value": "each row would delete its key",
+    "row": "no row would have a key, a value and a timestamp",
+}
+"""What would come of functions that return nothing."""
 
 
 class RowReader:
@@ -191,7 +201,17 @@ def _each(read: Callable[[Row], RowParts], rows: Iterable[Row]) -> ReadParts:
 
 
 def _function(given: object, name: str, owner: str) -> Callable[[Row], object] | None:
-    """The function that a user has given, by itself or by name."""
+    """The function that a user has given, by itself or by name; ``ConfigError`` for one that returns nothing."""
+    function = _given_function(given, name, owner)
+    if function is not None and name in _NOTHING and returns_nothing(function):
+        raise ConfigError(
+            f"{name}= of {owner} is {describe_function(function)}, which returns None whatever comes: "
+            f"{_NOTHING[name]}; return the result at each end of the function"
+        )
+    return function
+
+
+def _given_function(given: object, name: str, owner: str) -> Callable[[Row], object] | None:
     if callable(given):
         return cast("Callable[[Row], object]", given)
     if not isinstance(given, str) or not is_reference(given):

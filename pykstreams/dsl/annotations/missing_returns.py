@@ -8,19 +8,15 @@ a function that may return something else.
 
 from __future__ import annotations
 
-import dis
-import inspect
 from collections.abc import Callable, Mapping
-from types import CodeType
 from typing import Final
 
-from pykstreams.core.user_code.annotations import plain_function, returned_type
+from pykstreams.core.user_code.annotations import returned_type
+from pykstreams.core.user_code.returns import returns_nothing
 from pykstreams.dsl.annotations.inference import shown_function
 from pykstreams.serdes.by_type import rules_out_none, type_name
 from pykstreams.topology.contradiction import Contradiction
 from pykstreams.topology.graph import Graph
-
-_GENERATORS: Final = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 
 _DELETES: Final = ("which deletes the row of each key", "return the aggregate")
 _NO_KEY: Final = ("so that no record has a key", "return the key")
@@ -34,8 +30,7 @@ _WHAT_COMES_OF_NONE: Final[Mapping[str, tuple[str, str]]] = {
 
 def note_missing_return(graph: Graph, step: str, parameter: str, function: Callable[..., object]) -> None:
     """Notes in the graph that a function returns nothing, against its annotation or its purpose, if that is so."""
-    plain = plain_function(function)
-    if plain is None or not _returns_nothing(plain.__code__):
+    if not returns_nothing(function):
         return
     type_ = returned_type(function)
     if rules_out_none(type_):
@@ -47,19 +42,3 @@ def note_missing_return(graph: Graph, step: str, parameter: str, function: Calla
         outcome, cure = _WHAT_COMES_OF_NONE[parameter]
         what = f"{shown_function(function)} returns None whatever comes, {outcome}"
         graph.contradictions.append(Contradiction(step, what, cure))
-
-
-def _returns_nothing(code: CodeType) -> bool:
-    """Whether a function has an end that is no exception, and each of them returns ``None``."""
-    if code.co_flags & _GENERATORS:
-        return False
-    ends, before = 0, None
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("RETURN_VALUE", "RETURN_CONST"):
-            constant = instruction if instruction.opname == "RETURN_CONST" else before
-            jumped_to = constant is before and instruction.is_jump_target  # as in "return value or None"
-            if constant is None or jumped_to or "CONST" not in constant.opname or constant.argval is not None:
-                return False
-            ends += 1
-        before = instruction
-    return ends > 0

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 import threading
+from collections.abc import Iterable
 from typing import Final, cast
 
 from pykstreams.http.answers import Answers
@@ -16,6 +18,7 @@ from pykstreams.http.process.messages import (
     OTHERWISE,
     REQUESTS,
     Messages,
+    Numbered,
     answers_frame,
     frame,
     lookups_of,
@@ -24,14 +27,21 @@ from pykstreams.http.process.messages import (
 
 _CHUNK: Final = 1 << 16
 
+_OFTEN_S: Final = 0.01
+"""A worker that has looked so short a time ago looks again soon: a batch of quick records takes a millisecond."""
+_LEFT_ALONE_S: Final = 0.05
+"""How long the event loop leaves the socket to the worker, and so the longest time that a request waits for either."""
+
 
 class Channel:
     """Answers the requests that come from the server's process.
 
     Keys are looked up by the worker's thread, between two batches, which also sends the answers: so it need not wait
-    for another thread to have its turn at the interpreter. Everything else is answered by the event loop. What does not
-    fit into the socket is left to the event loop, so that it waits for nobody. Answers that come after ``close`` are
-    dropped.
+    for another thread to have its turn at the interpreter. While it processes records it takes in what has come, too,
+    and the event loop leaves the socket alone; when it does not look for a moment, since nothing is to be processed or
+    a batch or a commit takes long, the event loop reads. Everything but keys is answered by the event loop. What does
+    not fit into the socket is left to the event loop, so that it waits for nobody. Answers that come after ``close``
+    are dropped.
 
     :param sock: one end of a pair, which does not block.
     """
@@ -43,6 +53,9 @@ class Channel:
         self._loop = loop
         self._socket = sock
         self._messages = Messages()
+        self._reading = threading.Lock()
+        self._looked_at = -math.inf
+        """When a worker looked last, by the clock of the event loop."""
         self._lock = threading.Lock()
         self._closed = False
         self._answered: list[tuple[int, HttpAnswer]] = []
@@ -51,7 +64,8 @@ class Channel:
         self._left = b""
         """The bytes that did not fit into the socket."""
         self._at_work: set[asyncio.Task[None]] = set()
-        loop.add_reader(sock, self._read)
+        self._watch()
+        answers.between_batches.add(self.look)
 
     def tell(self, kind: str, content: object = None) -> None:
         """Sends a message to the server's process."""
@@ -59,8 +73,9 @@ class Channel:
             self._write(frame(kind, content))
 
     def close(self) -> None:
-        """Sends nothing more; the event loop may be closed then."""
-        with self._lock:
+        """Reads and sends nothing more; the event loop may be closed then."""
+        self._answers.between_batches.remove(self.look)
+        with self._reading, self._lock:
             if self._closed:
                 return
             self._closed = True
@@ -88,7 +103,36 @@ class Channel:
             if left_over:
                 self._write(frame(OTHERWISE, left_over))
 
+    def look(self) -> None:
+        """Takes in what has come, and waits for nothing; for the thread of a worker, between two batches of records."""
+        self._looked_at = self._loop.time()
+        if not self._reading.acquire(blocking=False):
+            return  # another thread reads
+        try:
+            if not self._closed:
+                self._read()
+        finally:
+            self._reading.release()
+
+    def _read_when_ready(self) -> None:
+        if self._loop.time() - self._looked_at < _OFTEN_S:
+            self._loop.remove_reader(self._socket)
+            self._loop.call_later(_LEFT_ALONE_S, self._watch)
+            return
+        with self._reading:
+            self._read()
+
+    def _watch(self) -> None:
+        """Waits for something to read; a while later, if a worker looks."""
+        if self._closed:
+            return
+        if self._loop.time() - self._looked_at < _OFTEN_S:
+            self._loop.call_later(_LEFT_ALONE_S, self._watch)
+        else:
+            self._loop.add_reader(self._socket, self._read_when_ready)
+
     def _read(self) -> None:
+        """Reads once, and begins what is asked; in any thread that may read."""
         try:
             data = self._socket.recv(_CHUNK)
         except BlockingIOError:
@@ -96,24 +140,24 @@ class Channel:
         except OSError:
             data = b""
         if not data:
-            self._end()
+            self._loop.call_soon_threadsafe(self._end)
             return
         for message in self._messages.of(data):
             if message.kind == LOOKUPS:
                 for store, asked in lookups_of(message):
                     self._answers.look_up(store, asked, self)
             elif message.kind == REQUESTS:
-                for number, request in requests_of(message):
-                    self._start(number, request)
+                self._loop.call_soon_threadsafe(self._start, list(requests_of(message)))
             elif message.kind == LOG:
                 level, name, text = cast("tuple[int, str, str]", message.content)
                 logging.getLogger(name).log(level, "%s", text)
         self.send()
 
-    def _start(self, number: int, request: HttpRequest) -> None:
-        task = self._loop.create_task(self._answer(number, request))
-        self._at_work.add(task)
-        task.add_done_callback(self._at_work.discard)
+    def _start(self, requests: Iterable[Numbered]) -> None:
+        for number, request in requests:
+            task = self._loop.create_task(self._answer(number, request))
+            self._at_work.add(task)
+            task.add_done_callback(self._at_work.discard)
 
     async def _answer(self, number: int, request: HttpRequest) -> None:
         self.take(number, await self._answers.answer(request))

@@ -15,6 +15,7 @@ from typing import Any
 from pykstreams.core.clock import Clock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.between_batches import BetweenBatches
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.consumers.restore_consumer import RestoreConsumer
 from pykstreams.runtime.clients.partitioner import partition_for_key
@@ -52,6 +53,7 @@ class ApplicationParts:
     caches: CacheShares
     recommit_interval_ms: int
     pause: Pause
+    between: BetweenBatches
     key_watch: KeyWatch | None = None
     """``None`` where it is switched off (``partitioner.check.enable``)."""
     gates: Gates = field(default_factory=Gates)

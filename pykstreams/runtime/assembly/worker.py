@@ -112,6 +112,7 @@ def build_worker(
             woken=woken,
             swaps=None if app.embedded else build_swaps(place, tasks, updater, membership),
             pause=app.pause,
+            between=app.between,
             topic_watch=None if app.embedded else TopicWatch(f"{place.name}-topics", app.topics.check),
             metrics=place.metrics,
             process_id=app.process_id,

@@ -21,6 +21,7 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.types import AnyPartitioner, Encoder
+from pykstreams.runtime.between_batches import BetweenBatches
 from pykstreams.runtime.clients.partitioner import partition_for_key
 from pykstreams.runtime.membership.group_hosts import HostPartitions
 from pykstreams.runtime.queries.catalog import HeldPartition, Role, StoreDescription, described
@@ -107,6 +108,7 @@ class LocalQueries:
 
     :param check: raises the error for an application that cannot be asked in its state.
     :param hosts: the instances of the application that have an address, with their partitions.
+    :param between: what those workers do between two batches of records.
     """
 
     def __init__(
@@ -121,7 +123,10 @@ class LocalQueries:
         check: Callable[[], None],
         standbys: Callable[[], Sequence[Task]] = lambda: (),
         hosts: Callable[[], Mapping[HostInfo, HostPartitions]] = dict,
+        between: BetweenBatches | None = None,
     ) -> None:
+        self.between = between or BetweenBatches()
+        """Where questions may be put that workers answer between two batches of records."""
         self._plan = plan
         self._config = config
         self._described: dict[str, StoreDescription] | None = None

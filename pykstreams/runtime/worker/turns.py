@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pykstreams.core.clock import Clock
+from pykstreams.runtime.between_batches import BetweenBatches
 from pykstreams.runtime.worker.standing import GroupStanding
 from pykstreams.runtime.worker.task_manager import Running
 
@@ -19,11 +20,15 @@ _QUICK_S = 0.1
 
 
 class Turns:
-    """The turns of tasks; slow records make them shorter, so that polls stay frequent."""
+    """The turns of tasks; slow records make them shorter, so that polls stay frequent.
 
-    def __init__(self, clock: Clock, standing: GroupStanding) -> None:
+    :param between: what is called after each batch, at most ``LOOK_EVERY`` records, of a task.
+    """
+
+    def __init__(self, clock: Clock, standing: GroupStanding, between: BetweenBatches) -> None:
         self._clock = clock
         self._standing = standing
+        self._between = between
         self._batch = BATCH
 
     def process(self, tasks: Iterable[Running]) -> int:
@@ -37,6 +42,8 @@ class Turns:
                 taken = one.task.process(wanted)
                 processed += taken
                 left -= taken
+                if taken:
+                    self._between.run()
                 if taken < wanted:
                     break
             if left == whole:

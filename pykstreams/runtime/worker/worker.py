@@ -25,6 +25,7 @@ from pykstreams.core.errors import (
 )
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.between_batches import BetweenBatches
 from pykstreams.runtime.clients.consumers.lost_positions import LostPositions
 from pykstreams.runtime.clients.errors import is_of_unknown_topic
 from pykstreams.runtime.clients.outage import Outage
@@ -124,6 +125,7 @@ class WorkerParts:
     swaps: Swaps | None
     """Swaps tasks for the state of a bootstrap; ``None`` where the cluster has no transactions."""
     pause: Pause
+    between: BetweenBatches
     topic_watch: TopicWatch | None
     """``None`` where no topic can be deleted."""
     metrics: StreamsMetrics
@@ -168,7 +170,7 @@ class Worker:
         self._standing = GroupStanding(
             parts.membership, clock, Outage(f"heartbeats of {name}", clock, config.task_timeout_ms / 1000)
         )
-        self._turns = Turns(clock, self._standing)
+        self._turns = Turns(clock, self._standing, parts.between)
         self._metrics = ThreadMetrics(parts.metrics, clock)
         self._rebalances = RebalanceMetrics(parts.metrics, clock)
         self._summary = WorkSummary(name, clock, config.log_summary_interval_ms)

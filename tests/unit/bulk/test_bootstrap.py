@@ -205,6 +205,11 @@ def nameless(row: dict[str, Any]) -> str:
     raise LookupError(f"{row['id']} has no name")
 
 
+def nothing(row: dict[str, Any]) -> None:
+    """As a function of a row without its ``return``."""
+    row["name"]
+
+
 def test_a_function_that_fails_is_named(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(ROWS[:1]), tmp_path / "rows.parquet")
 
@@ -460,6 +465,12 @@ def test_a_folder_of_a_job_that_failed_can_be_used_again(tmp_path: Path) -> None
         ({"source": 5}, ConfigError, "5 is no source of rows; expected a path"),
         ({"key": "nope"}, ConfigError, "key= of store 'customers' names column 'nope', and the source has"),
         ({"key": "no.such:thing"}, ConfigError, "key='no.such:thing' of store 'customers' cannot be imported"),
+        (
+            {"value": nothing},
+            ConfigError,
+            r"value= of store 'customers' is .*nothing .line .*, which returns None whatever comes: each row would",
+        ),
+        ({"key": nothing}, ConfigError, "key= of store 'customers' is .*: no row would have a key; return the result"),
         ({"content": "records"}, StreamsError, "no operator makes store 'customers' of records"),
     ],
 )

@@ -19,6 +19,7 @@ from pykstreams.core.metrics import StreamsMetrics
 from pykstreams.runtime.assembly.application_parts import ApplicationParts
 from pykstreams.runtime.assembly.standbys import build_standbys, build_sums
 from pykstreams.runtime.assembly.worker import build_worker
+from pykstreams.runtime.between_batches import BetweenBatches
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.runtime.clients.refused_access import Complaints
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
@@ -110,6 +111,7 @@ def make(clients: Clients) -> Make:
             caches=CacheShares(config.statestore_cache_max_bytes, has_global=False),
             recommit_interval_ms=RECOMMIT_INTERVAL_MS,
             pause=Pause(),
+            between=BetweenBatches(),
         )
 
     return application

@@ -11,6 +11,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterUnavailableError
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import StreamsMetrics
+from pykstreams.runtime.between_batches import BetweenBatches
 from pykstreams.runtime.clients.consumers.lost_positions import LostPositions
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
@@ -153,6 +154,7 @@ class WorkerBench:
         self.states: list[bool] = []
         self.cache = RecordCache(1000)
         self.pause = Pause()
+        self.between = BetweenBatches()
         self.gone: Exception | None = None
         self.before_start_failure: Exception | None = None
         self.bounds: dict[TopicPartition, tuple[int, int]] = defaultdict(lambda: (0, 100))
@@ -197,6 +199,7 @@ class WorkerBench:
                 woken=threading.Event(),
                 swaps=None,
                 pause=self.pause,
+                between=self.between,
                 topic_watch=self.watch,
                 metrics=StreamsMetrics(),
                 process_id="",
