@@ -12,6 +12,7 @@ is in flight.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -500,7 +501,7 @@ class Task:
             del waiting[:max_records]
         state = self._state
         root, decode_key, decode_value = queue.root, queue.decode_key, queue.decode_value
-        extracts = queue.extracts
+        extracts_below = sys.maxsize if queue.extracts else 0
         current, times, due = state.current, state.stream_time, state.stream_schedules.next_due
         partition_time, stream_time = queue.partition_time, times[0]
         message = None
@@ -514,7 +515,7 @@ class Task:
                     state.failures.undecodable(queue.source, message, decode_key, unreadable)
                     continue
                 timestamp = message.timestamp()[1]
-                if extracts or timestamp < 0:
+                if timestamp < extracts_below:
                     queue.partition_time = partition_time
                     extracted = queue.timestamp_of(message, key, value, headers)
                     if extracted is None:

@@ -40,6 +40,8 @@ class DataConsumer:
         self._consumer = consumer
         self._monotonic = (clock or SystemClock()).monotonic
         self._closed = False
+        self._topics: set[str] = set()
+        """The topics that it has been given partitions of, also where it reads them no more."""
         self._positions: dict[tuple[str, int], int] = {}
         self._starts: dict[tuple[str, int], int] = {}
         """The offsets from which partitions are read; of those that begin at one of their ends, when something came."""
@@ -80,6 +82,7 @@ class DataConsumer:
                 self._consumer.incremental_assign(at_positions(positions))
             except KafkaException as exception:
                 raise cluster_error("taking partitions up", exception) from exception
+            self._topics.update(topic for topic, _ in positions)
             self._starts.update({place: offset for place, offset in positions.items() if offset >= 0})
 
     def unassign(self, partitions: Collection[TopicPartition]) -> None:
@@ -106,7 +109,7 @@ class DataConsumer:
         fetched = Fetched()
         if any(map(message_error, batch)):
             batch = without_events(batch, fetched)
-        fetched.runs = by_partition(batch)
+        fetched.runs = by_partition(batch, next(iter(self._topics)) if len(self._topics) == 1 else None)
         positions = self._positions
         for place, run in fetched.runs.items():
             positions[place] = run[-1].offset() + 1

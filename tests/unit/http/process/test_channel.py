@@ -155,10 +155,11 @@ def test_the_end_of_the_process_is_noticed_whoever_reads_it(bench: Bench) -> Non
 
 
 def test_a_worker_looks_no_more_when_the_channel_is_closed(bench: Bench) -> None:
-    bench.process.sends(ASKED)
     bench.channel.close()
 
     bench.worker.run()
     bench.channel.look()  # by a worker that was about to
 
     assert bench.process.socket.recv(1 << 16) == b""
+    with pytest.raises(BrokenPipeError):
+        bench.process.sends(ASKED)
