@@ -12,7 +12,6 @@ is in flight.
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -501,7 +500,7 @@ class Task:
             del waiting[:max_records]
         state = self._state
         root, decode_key, decode_value = queue.root, queue.decode_key, queue.decode_value
-        extracts_below = sys.maxsize if queue.extracts else 0
+        extracts_below = 1 << 63 if queue.extracts else 0
         current, times, due = state.current, state.stream_time, state.stream_schedules.next_due
         partition_time, stream_time = queue.partition_time, times[0]
         message = None
