@@ -17,6 +17,7 @@ from pykstreams.bulk.application import Application
 from pykstreams.bulk.backfills.records import RECORDS, SENT, packed
 from pykstreams.bulk.sources.header_columns import HEADERS, headers_of
 from pykstreams.bulk.sources.python_objects import describe_row
+from pykstreams.bulk.sources.row_files import in_file
 from pykstreams.bulk.sources.rows import RowReader
 from pykstreams.bulk.sources.store_bootstrap import Column, Row, StoreBootstrap
 from pykstreams.bulk.sources.topic_parts import WITH_HEADERS, TopicPart
@@ -231,8 +232,9 @@ class HistoryReading:
     def _refused(self, why: str, batch: pa.RecordBatch, at: int) -> StreamsError:
         row = repr(describe_row(batch, at))
         return StreamsError(
-            f"a row of the history of topic {self.topic!r} cannot be taken: {why}; the row: {row[:500]}. Correct it, "
-            "or say which columns are what: TopicHistory(source, key=..., value=..., timestamp=...)"
+            f"a row of the history of topic {self.topic!r} cannot be taken: {why}; the row{in_file(batch)}: "
+            f"{row[:500]}. Correct it, or say which columns are what: TopicHistory(source, key=..., value=..., "
+            "timestamp=...)"
         )
 
 

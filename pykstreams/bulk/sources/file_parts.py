@@ -33,6 +33,7 @@ from pykstreams.bulk.sources.file_formats import (
 )
 from pykstreams.bulk.sources.located import Located
 from pykstreams.bulk.sources.plain_types import plain
+from pykstreams.bulk.sources.row_files import with_file
 from pykstreams.core.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ class FilePart:
 
     def _in_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [self._column(batch, field, batch.num_rows) for field in self.schema]
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        return pa.RecordBatch.from_arrays(columns, schema=with_file(self.schema, self.file.name))
 
     def _column(self, batch: pa.RecordBatch, field: pa.Field, rows: int) -> pa.Array:
         if pa.types.is_null(field.type):

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from pykstreams.bulk.sources.header_columns import headers_of
 from pykstreams.bulk.sources.python_objects import describe_row
+from pykstreams.bulk.sources.row_files import file_of, in_file
 from pykstreams.bulk.sources.rows import RowReader
 from pykstreams.bulk.stages.batches import EncodedColumns
 from pykstreams.bulk.stages.store_job import StoreJob
@@ -97,7 +98,8 @@ def encode_marked(job: StoreJob, marked: Iterable[MarkedRows], part: int) -> Ite
                     raise _refusal(name, batch, at, error) from error
                 reason = type(error).__name__
                 if noted:
-                    line = json.dumps({"reason": str(error), "row": describe_row(batch, at)}, default=_as_text)
+                    told = {"reason": str(error), "file": file_of(batch), "row": describe_row(batch, at)}
+                    line = json.dumps(told, default=_as_text)
                     columns.add(refused_task, b"", 0, line.encode(), order=1, reason=reason)
                 else:
                     counted[reason] += 1
@@ -118,8 +120,8 @@ def row_orders(job: StoreJob, part: int) -> Callable[[pa.RecordBatch], Iterable[
 def _refusal(store: str, batch: pa.RecordBatch, at: int, error: Exception) -> RowError:
     said = str(error) if origin_of(error) is None else said_of(error)
     return RowError(
-        f"a row for store {store!r} cannot be taken: {said}; the row: {_shown(batch, at)}. Correct it, or say "
-        'on_error="count" or "rejects"'
+        f"a row for store {store!r} cannot be taken: {said}; the row{in_file(batch)}: {_shown(batch, at)}. Correct it, "
+        'or say on_error="count" or "rejects"'
     )
 
 

@@ -284,6 +284,8 @@ def test_rows_that_cannot_be_taken_are_counted_and_told(on_error: Any, tmp_path:
     lines = [line for name in found.rejects for line in (tmp_path / "out" / name).read_text().splitlines()]
     assert (3 if on_error == "rejects" else 0) == len(lines)
     assert all("reason" in json.loads(line) for line in lines)
+    files = [json.loads(line).get("file") for line in lines]  # second rows of a key are found when all rows have met
+    assert files.count(str(tmp_path / "rows.parquet")) == (2 if on_error == "rejects" else 0)
 
 
 def test_a_bootstrap_that_was_published_while_a_job_began_stays_as_it_is(
@@ -342,6 +344,16 @@ def test_a_row_that_cannot_be_taken_fails_the_job_unless_told_otherwise(rows: An
         made(tmp_path / "out", parquet(tmp_path, rows), value="name")
 
     assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_the_file_of_a_row_that_cannot_be_taken_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "days"
+    for day, rows in (("monday", ROWS[:1]), ("tuesday", BAD[1:2])):
+        (folder / day).mkdir(parents=True)
+        parquet(folder / day, rows)
+
+    with pytest.raises(RowError, match=r"the row of file '[^']+/days/tuesday/rows\.parquet': .*'no key'"):
+        made(tmp_path / "out", folder, value="name")
 
 
 def orders_of_customers() -> StreamsBuilder:
