@@ -17,7 +17,7 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.processor import OperatorContext, PunctuationType
 from pykstreams.core.record import ConsumerRecord
 from pykstreams.core.timestamps import WallclockTimestampExtractor
-from pykstreams.core.types import Forward, Headers
+from pykstreams.core.types import END_OF_TIME, Forward, Headers
 from pykstreams.runtime.tasks.offset_metadata import decode, encode
 from pykstreams.state import Stores
 from pykstreams.topology.plan import InternalTopic
@@ -248,6 +248,16 @@ def test_wall_clock_extractor_follows_the_clock_of_the_task() -> None:
     bench.feed(message("in", 0, "v", 5))
 
     assert [record.timestamp for record in bench.sent()] == [1000]
+
+
+@pytest.mark.parametrize("timestamp", [0, END_OF_TIME])
+def test_extractor_is_asked_whatever_the_time_of_the_record_is(timestamp: int) -> None:
+    parts = source("SOURCE", "in", children=("SINK",), timestamp_extractor=lambda record, time: 7), sink("SINK", "out")
+    bench = TaskBench(*parts)
+
+    bench.feed(message("in", 0, "v", timestamp))
+
+    assert [record.timestamp for record in bench.sent()] == [7]
 
 
 def test_extractor_gets_the_partition_time_and_drops_records_by_a_negative_result(
