@@ -119,9 +119,8 @@ def backfill(
         layout = cluster.prepared(layout)
     _check_topics(application, layout, said)
     logged = own_changelogs(application) if changelog == "write" else []
-    for place in logged:
-        if cluster is not None:
-            cluster.check_empty(place, layout)
+    if cluster is not None:
+        cluster.check_empty(logged, layout)
     offsets = noted_offsets(source_offsets, cluster, layout)
     histories = {topic: _history(topic, given, application, offsets) for topic, given in said.items()}
     started_ms = SystemClock().now_ms()

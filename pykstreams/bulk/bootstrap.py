@@ -108,9 +108,8 @@ def bootstrap(
             _job(application, spec, layout, started_ms, root, changelog, offsets, as_source(spec.source))
             for spec in stores
         ]
-        for job, _ in wanted:
-            if job.logs and cluster is not None:
-                cluster.check_empty(job.target.store, layout)
+        if cluster is not None:
+            cluster.check_empty((job.target.store for job, _ in wanted if job.logs), layout)
         for job, reports in build(wanted):
             ends = cluster.changelog_ends(job.target.store, layout) if job.logs and cluster is not None else {}
             name = job.spec.store

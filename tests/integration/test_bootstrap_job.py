@@ -95,9 +95,9 @@ def test_a_topic_becomes_stores_and_changelogs(
     assert {"RowError": len(range(0, RECORDS, 17))} == report.stores["totals"].refused
 
     with pytest.raises(
-        BootstrapError, match=r"changelog '.*-totals-changelog' of store 'totals' holds records already"
+        BootstrapError, match=r"already, .*: '.*-totals-changelog' of store 'totals' .*; '.*' of store 'latest' "
     ):
-        built(orders, bootstrap_servers, name, tmp_path / "again", totals)
+        built(orders, bootstrap_servers, name, tmp_path / "again", totals, latest)
 
 
 def test_changelogs_of_an_application_that_has_workers_are_not_written(

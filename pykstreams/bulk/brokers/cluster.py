@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from pykstreams.bulk.application import Application, StorePlace, tasks_of
@@ -88,16 +88,21 @@ class Cluster:
                 "killed; or say changelog='base-only', and have them go over to the new state (--load-bootstrap)"
             )
 
-    def check_empty(self, place: StorePlace, layout: TopicLayout) -> None:
-        """Refuses a changelog that has rows: those that the job does not write would come back with a fail-over."""
-        held = {place: end for place, end in self._ends(place, layout).items() if end}
+    def check_empty(self, places: Iterable[StorePlace], layout: TopicLayout) -> None:
+        """Refuses changelogs that have rows: those that the job does not write would come back with a fail-over."""
+        held = [told for place in places if (told := self._held(place, layout)) is not None]
         if held:
-            first = min(held)
             raise BootstrapError(
-                f"changelog {first.topic!r} of store {place.name!r} holds records already ({held[first]} in "
-                f"partition {first.partition}): of a worker that has run, or of a job that failed. Delete the topic "
-                "(kafka-topics.sh --delete), and it is made anew"
+                f"changelogs hold records already, of a worker that has run, or of a job that failed: {'; '.join(held)}. "
+                "Delete these topics (kafka-topics.sh --delete), and they are made anew"
             )
+
+    def _held(self, place: StorePlace, layout: TopicLayout) -> str | None:
+        held = {found: end for found, end in self._ends(place, layout).items() if end}
+        if not held:
+            return None
+        first = min(held)
+        return f"{first.topic!r} of store {place.name!r} ({held[first]} in partition {first.partition})"
 
     def changelog_ends(self, place: StorePlace, layout: TopicLayout) -> dict[int, int]:
         """Where the changelog of a store ends."""
