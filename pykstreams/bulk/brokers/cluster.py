@@ -93,8 +93,8 @@ class Cluster:
         held = [told for place in places if (told := self._held(place, layout)) is not None]
         if held:
             raise BootstrapError(
-                f"changelogs hold records already, of a worker that has run, or of a job that failed: {'; '.join(held)}. "
-                "Delete these topics (kafka-topics.sh --delete), and they are made anew"
+                f"changelogs hold records already, of a worker that has run, or of a job that failed: {'; '.join(held)}"
+                ". Delete these topics (kafka-topics.sh --delete), and they are made anew"
             )
 
     def _held(self, place: StorePlace, layout: TopicLayout) -> str | None:
