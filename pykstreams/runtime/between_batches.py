@@ -1,4 +1,4 @@
-"""What the workers of an application do between two batches of records for somebody else: short, and without waiting.
+"""Calls that workers make for somebody else between two batches of records: short ones, which do not wait.
 
 A second thread that is busy takes turns with a worker at the interpreter, and each turn costs the records some of their
 time. What a worker does itself, between two batches, costs no more than it takes (decision 0048).
