@@ -67,7 +67,7 @@ class Answers:
 
     @property
     def between_batches(self) -> BetweenBatches:
-        """Where workers may be asked to look for questions."""
+        """Where workers are asked to look for questions."""
         return self._streams.local_queries.between
 
     async def answer(self, request: HttpRequest) -> HttpAnswer:

@@ -103,7 +103,7 @@ class Application:
         self.pause = Pause()
         """Whether its tasks stand still."""
         self.between = BetweenBatches()
-        """What its workers do for others between two batches of records."""
+        """Who is served by its workers between two batches of records."""
         self.hosts = GroupHosts()
         """The instances of the application that have an address."""
 

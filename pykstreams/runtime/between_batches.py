@@ -1,4 +1,4 @@
-"""Calls that workers make for somebody else between two batches of records: short ones, which do not wait.
+"""Visitors of workers: what they have to do is done by the workers, between two batches of records.
 
 A second thread that is busy takes turns with a worker at the interpreter, and each turn costs the records some of their
 time. What a worker does itself, between two batches, costs no more than it takes (decision 0048).
@@ -8,35 +8,55 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from typing import Protocol
 
 log = logging.getLogger(__name__)
 
 
-class BetweenBatches:
-    """Calls of others, which each worker makes after each batch of records that it has processed."""
+class Visitor(Protocol):
+    """Somebody who is served by workers while they process records; several workers may call at once."""
 
-    __slots__ = ("_calls", "_lock")
+    def look(self) -> None:
+        """Does what there is to do, and does not wait: a worker has processed a batch."""
+        ...
+
+    def rest(self) -> None:
+        """Notes that a worker has nothing to process, so that nobody looks before the next batch."""
+        ...
+
+
+class BetweenBatches:
+    """The visitors of an application's workers."""
+
+    __slots__ = ("_lock", "_visitors")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._calls: tuple[Callable[[], None], ...] = ()
+        self._visitors: tuple[Visitor, ...] = ()
 
-    def add(self, call: Callable[[], None]) -> None:
-        """Has something called from now on, by several workers at once if there are several; any thread may ask."""
+    def add(self, visitor: Visitor) -> None:
+        """Has workers call a visitor from now on; any thread may ask."""
         with self._lock:
-            self._calls = (*self._calls, call)
+            self._visitors = (*self._visitors, visitor)
 
-    def remove(self, call: Callable[[], None]) -> None:
-        """Has it called no more, but where a worker is about to; nothing happens where it is not called."""
+    def remove(self, visitor: Visitor) -> None:
+        """Has them call it no more, but for one that is about to; does nothing where they do not."""
         with self._lock:
-            self._calls = tuple(one for one in self._calls if one != call)
+            self._visitors = tuple(one for one in self._visitors if one is not visitor)
 
-    def run(self) -> None:
-        """Makes all calls; for a worker. One that raises is logged and not made again: records go on."""
-        for call in self._calls:
+    def look(self) -> None:
+        """Has all visitors look; for a worker that has processed a batch.
+
+        One that raises is logged and removed: records go on.
+        """
+        for visitor in self._visitors:
             try:
-                call()
+                visitor.look()
             except Exception:
-                log.exception("%r failed between two batches of records, and is not called again", call)
-                self.remove(call)
+                log.exception("%r failed between two batches of records, and workers call it no more", visitor)
+                self.remove(visitor)
+
+    def rest(self) -> None:
+        """Tells all visitors that there is nothing to process; for a worker."""
+        for visitor in self._visitors:
+            visitor.rest()

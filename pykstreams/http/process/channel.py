@@ -27,10 +27,10 @@ from pykstreams.http.process.messages import (
 
 _CHUNK: Final = 1 << 16
 
-_OFTEN_S: Final = 0.01
-"""A worker that has looked so short a time ago looks again soon: a batch of quick records takes a millisecond."""
-_LEFT_ALONE_S: Final = 0.05
-"""How long the event loop leaves the socket to the worker, and so the longest time that a request waits for either."""
+_QUICK_S: Final = 0.02
+"""A worker that looks twice in so short a time will look again soon."""
+_PATIENCE_S: Final = 0.25
+"""How long the event loop leaves what comes to a quick worker that does not look: most commits are shorter."""
 
 
 class Channel:
@@ -38,10 +38,9 @@ class Channel:
 
     Keys are looked up by the worker's thread, between two batches, which also sends the answers: so it need not wait
     for another thread to have its turn at the interpreter. While it processes records it takes in what has come, too,
-    and the event loop leaves the socket alone; when it does not look for a moment, since nothing is to be processed or
-    a batch or a commit takes long, the event loop reads. Everything but keys is answered by the event loop. What does
-    not fit into the socket is left to the event loop, so that it waits for nobody. Answers that come after ``close``
-    are dropped.
+    and the event loop leaves the socket alone; when there is nothing to process, or a batch or a commit takes long, the
+    event loop reads. Everything but keys is answered by the event loop. What does not fit into the socket is left to
+    the event loop, so that it waits for nobody. Answers that come after ``close`` are dropped.
 
     :param sock: one end of a pair, which does not block.
     """
@@ -55,7 +54,11 @@ class Channel:
         self._messages = Messages()
         self._reading = threading.Lock()
         self._looked_at = -math.inf
-        """When a worker looked last, by the clock of the event loop."""
+        """When a worker looked last, by the clock of the event loop; long ago when it rests."""
+        self._is_quick = False
+        """Whether it had looked shortly before."""
+        self._again: asyncio.TimerHandle | None = None
+        """When the event loop looks whether it has to read; ``None`` while it waits for something to read."""
         self._lock = threading.Lock()
         self._closed = False
         self._answered: list[tuple[int, HttpAnswer]] = []
@@ -65,7 +68,7 @@ class Channel:
         """The bytes that did not fit into the socket."""
         self._at_work: set[asyncio.Task[None]] = set()
         self._watch()
-        answers.between_batches.add(self.look)
+        answers.between_batches.add(self)
 
     def tell(self, kind: str, content: object = None) -> None:
         """Sends a message to the server's process."""
@@ -74,7 +77,7 @@ class Channel:
 
     def close(self) -> None:
         """Reads and sends nothing more; the event loop may be closed then."""
-        self._answers.between_batches.remove(self.look)
+        self._answers.between_batches.remove(self)
         with self._reading, self._lock:
             if self._closed:
                 return
@@ -104,8 +107,9 @@ class Channel:
                 self._write(frame(OTHERWISE, left_over))
 
     def look(self) -> None:
-        """Takes in what has come, and waits for nothing; for the thread of a worker, between two batches of records."""
-        self._looked_at = self._loop.time()
+        """Takes in what has come, and waits for nothing: for the thread of a worker, between two batches of records."""
+        now = self._loop.time()
+        self._looked_at, self._is_quick = now, now - self._looked_at < _QUICK_S
         if not self._reading.acquire(blocking=False):
             return  # another thread reads
         try:
@@ -114,22 +118,38 @@ class Channel:
         finally:
             self._reading.release()
 
-    def _read_when_ready(self) -> None:
-        if self._loop.time() - self._looked_at < _OFTEN_S:
+    def rest(self) -> None:
+        """Has the event loop read at once: a worker has nothing to process."""
+        self._looked_at = -math.inf
+        if self._again is not None:
+            with self._lock:
+                if not self._closed:
+                    self._loop.call_soon_threadsafe(self._watch)
+
+    def _watch(self) -> None:
+        """Waits for something to read, or leaves it to a worker for now."""
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+        if self._closed:
+            return
+        patience_s = self._patience_s()
+        if patience_s > 0:
             self._loop.remove_reader(self._socket)
-            self._loop.call_later(_LEFT_ALONE_S, self._watch)
+            self._again = self._loop.call_later(patience_s, self._watch)
+        else:
+            self._loop.add_reader(self._socket, self._read_when_ready)
+
+    def _patience_s(self) -> float:
+        """How long the event loop leaves what comes to a worker, in seconds; 0 or less where it has to read."""
+        return self._looked_at + _PATIENCE_S - self._loop.time() if self._is_quick else 0.0
+
+    def _read_when_ready(self) -> None:
+        if self._patience_s() > 0:
+            self._watch()
             return
         with self._reading:
             self._read()
-
-    def _watch(self) -> None:
-        """Waits for something to read; a while later, if a worker looks."""
-        if self._closed:
-            return
-        if self._loop.time() - self._looked_at < _OFTEN_S:
-            self._loop.call_later(_LEFT_ALONE_S, self._watch)
-        else:
-            self._loop.add_reader(self._socket, self._read_when_ready)
 
     def _read(self) -> None:
         """Reads once, and begins what is asked; in any thread that may read."""

@@ -108,7 +108,7 @@ class LocalQueries:
 
     :param check: raises the error for an application that cannot be asked in its state.
     :param hosts: the instances of the application that have an address, with their partitions.
-    :param between: what those workers do between two batches of records.
+    :param between: who is served by those workers between two batches of records.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class LocalQueries:
         between: BetweenBatches | None = None,
     ) -> None:
         self.between = between or BetweenBatches()
-        """Where questions may be put that workers answer between two batches of records."""
+        """Where questions may come in that workers answer between two batches of records."""
         self._plan = plan
         self._config = config
         self._described: dict[str, StoreDescription] | None = None

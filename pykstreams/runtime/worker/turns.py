@@ -22,7 +22,7 @@ _QUICK_S = 0.1
 class Turns:
     """The turns of tasks; slow records make them shorter, so that polls stay frequent.
 
-    :param between: what is called after each batch, at most ``LOOK_EVERY`` records, of a task.
+    :param between: who looks in after each batch, at most ``LOOK_EVERY`` records, of a task.
     """
 
     def __init__(self, clock: Clock, standing: GroupStanding, between: BetweenBatches) -> None:
@@ -43,7 +43,7 @@ class Turns:
                 processed += taken
                 left -= taken
                 if taken:
-                    self._between.run()
+                    self._between.look()
                 if taken < wanted:
                     break
             if left == whole:
@@ -55,4 +55,6 @@ class Turns:
                 self._batch = max(1, self._batch // 2)
             elif took < _QUICK_S and self._batch < BATCH:
                 self._batch = min(BATCH, self._batch * 2)
+        if not processed:
+            self._between.rest()
         return processed

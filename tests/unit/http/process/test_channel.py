@@ -91,7 +91,7 @@ def value_of(answer: HttpAnswer) -> object:
 def test_a_worker_between_two_batches_answers_with_no_turn_of_another_thread(bench: Bench) -> None:
     bench.process.sends(ASKED)
 
-    bench.worker.run()
+    bench.worker.look()
 
     assert value_of(bench.process.answered()[7]) == "v-tea"
 
@@ -104,25 +104,55 @@ def test_questions_to_a_worker_that_processes_nothing_are_answered_at_once(bench
     assert value_of(bench.process.answered()[7]) == "v-tea"
 
 
-def test_the_event_loop_leaves_the_socket_to_a_worker_that_looks(bench: Bench) -> None:
-    for now in (0.0, 0.05, 0.1):
-        bench.loop.now = now
-        bench.worker.run()
+def test_the_event_loop_leaves_the_socket_to_a_worker_that_looks_often(bench: Bench) -> None:
+    bench.worker.look()
+    for number in range(1, 100):
+        bench.loop.now = number / 100
+        bench.worker.look()
         bench.process.sends(ASKED)
         bench.loop.turn()
         bench.loop.turn()
         assert bench.process.answered() == {}
-        bench.worker.run()
+        bench.worker.look()
         assert value_of(bench.process.answered()[7]) == "v-tea"
 
 
-def test_the_event_loop_reads_when_the_worker_has_not_looked_for_a_moment(bench: Bench) -> None:
-    bench.worker.run()
+def test_the_event_loop_reads_when_a_quick_worker_has_not_looked_for_a_quarter_of_a_second(bench: Bench) -> None:
+    bench.worker.look()
+    bench.worker.look()
+    bench.process.sends(ASKED)
+    for now in (0.0, 0.24):
+        bench.loop.now = now
+        bench.loop.turn()
+        bench.loop.turn()
+        assert bench.process.answered() == {}
+
+    bench.loop.now = 0.25
+    bench.loop.turn()
+    bench.loop.turn()
+
+    assert value_of(bench.process.answered()[7]) == "v-tea"
+
+
+def test_questions_to_a_worker_whose_batches_take_long_are_read_by_the_event_loop(bench: Bench) -> None:
+    bench.worker.look()
+    bench.loop.now = 0.5
+    bench.worker.look()
+    bench.process.sends(ASKED)
+
+    bench.loop.turn()
+
+    assert value_of(bench.process.answered()[7]) == "v-tea"
+
+
+def test_the_event_loop_reads_again_as_soon_as_a_worker_has_nothing_to_process(bench: Bench) -> None:
+    bench.worker.look()
+    bench.worker.look()
     bench.process.sends(ASKED)
     bench.loop.turn()
     assert bench.process.answered() == {}
 
-    bench.loop.now = 0.05
+    bench.worker.rest()
     bench.loop.turn()
     bench.loop.turn()
 
@@ -135,7 +165,7 @@ def test_what_a_worker_reads_and_cannot_look_up_the_event_loop_answers(
     request = HttpRequest("/stores/prices", "/stores/prices", "", "")
     bench.process.sends(requests_frame([(8, request)]), frame(LOG, [30, "pykstreams.http", "slow client"]), ASKED)
 
-    bench.worker.run()
+    bench.worker.look()
     assert [*bench.process.answered()] == [7]
     assert "slow client" in caplog.text
 
@@ -147,7 +177,7 @@ def test_what_a_worker_reads_and_cannot_look_up_the_event_loop_answers(
 def test_the_end_of_the_process_is_noticed_whoever_reads_it(bench: Bench) -> None:
     bench.process.socket.close()
 
-    bench.worker.run()
+    bench.worker.look()
     assert not bench.channel.ended.done()
     bench.loop.turn()
 
@@ -157,8 +187,9 @@ def test_the_end_of_the_process_is_noticed_whoever_reads_it(bench: Bench) -> Non
 def test_a_worker_looks_no_more_when_the_channel_is_closed(bench: Bench) -> None:
     bench.channel.close()
 
-    bench.worker.run()
+    bench.worker.look()
     bench.channel.look()  # by a worker that was about to
+    bench.channel.rest()
 
     assert bench.process.socket.recv(1 << 16) == b""
     with pytest.raises(BrokenPipeError):

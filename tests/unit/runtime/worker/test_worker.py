@@ -527,18 +527,22 @@ def test_loop_does_not_wait_for_records_while_a_task_has_some(bench: WorkerBench
     assert bench.reader.timeouts[-1] == 0
 
 
-def test_what_is_to_be_done_between_batches_is_done_after_each_of_them_and_not_without_records(
-    bench: WorkerBench,
-) -> None:
-    done: list[dict[TopicPartition, int]] = []
-    bench.between.add(lambda: done.append(dict(bench.made[0].done)))
+def test_visitors_look_in_after_each_batch_and_are_told_of_turns_without_records(bench: WorkerBench) -> None:
+    class Guest:
+        def look(self) -> None:
+            seen.append(dict(bench.made[0].done))
+
+        def rest(self) -> None:
+            seen.append("rest")
+
+    seen: list[dict[TopicPartition, int] | str] = []
     bench.assign(ONE)
-    bench.worker.step()
+    bench.between.add(Guest())
     bench.feed(P0, 0)
     bench.worker.step()
     bench.feed(P0, 1)
 
-    assert done == [{P0: 1}, {P0: 2}]
+    assert seen == [{P0: 1}, "rest", {P0: 2}]
 
 
 def test_task_that_reads_more_from_now_on_is_committed_and_rebuilt(bench: WorkerBench) -> None:
