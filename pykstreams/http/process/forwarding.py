@@ -33,11 +33,7 @@ from pykstreams.http.process.messages import (
 
 _APART_S: Final = 0.01
 """How far messages with requests are apart at least; what comes in between goes with the next one. A worker that has no
-time left pays for each message by cold caches, and once for each task that it is about."""
-_MANY: Final = 8
-"""Requests of a message that was sent with others so close behind that they are better off together."""
-_FAR_APART_S: Final = 0.04
-"""How far the next message is behind one with many requests."""
+time left pays for each message by cold caches; requests that come together share the rest."""
 
 _MOST_UNREAD: Final = 1 << 20
 """The bytes that may wait for a worker which does not read; those of thousands of requests."""
@@ -177,8 +173,7 @@ class Forwarding(asyncio.Protocol):
     def _send(self) -> None:
         requests, self._requests = self._requests, []
         lookups, self._lookups = self._lookups, {}
-        many = len(requests) + sum(map(len, lookups.values())) >= _MANY
-        self._send_at = asyncio.get_running_loop().time() + (_FAR_APART_S if many else _APART_S)
+        self._send_at = asyncio.get_running_loop().time() + _APART_S
         if lookups:
             self._write(lookups_frame(lookups))
         if requests:
