@@ -17,7 +17,7 @@ class Visitor(Protocol):
     """Somebody who is served by workers while they process records; several workers may call at once."""
 
     def look(self) -> None:
-        """Does what there is to do, and does not wait: a worker has processed a batch."""
+        """Does what there is to do, and does not wait: a worker has processed a batch, or committed a task."""
         ...
 
     def rest(self) -> None:
@@ -45,7 +45,7 @@ class BetweenBatches:
             self._visitors = tuple(one for one in self._visitors if one is not visitor)
 
     def look(self) -> None:
-        """Has all visitors look; for a worker that has processed a batch.
+        """Has all visitors look; for a worker that is between two batches, or between two tasks of a commit.
 
         One that raises is logged and removed: records go on.
         """

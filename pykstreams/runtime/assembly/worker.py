@@ -237,6 +237,7 @@ def _steps(
         clock=app.clock,
         outage=Outage(f"commits of {place.name}", app.clock, app.config.task_timeout_ms / 1000),
         recommit_interval_ms=app.recommit_interval_ms,
+        between=app.between,
     )
 
 

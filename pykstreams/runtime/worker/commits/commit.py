@@ -19,6 +19,7 @@ from pykstreams.core.clock import Clock
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.repeated_warnings import RepeatedWarnings
+from pykstreams.runtime.between_batches import BetweenBatches
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.membership.membership import Membership, is_surely_in
@@ -120,7 +121,10 @@ class Commits(Protocol):
 
 
 class CommitSteps:
-    """The steps that both guarantees have in common."""
+    """The steps that both guarantees have in common.
+
+    :param between: who looks in between two tasks: flushing the caches of one may take as long as many batches.
+    """
 
     def __init__(
         self,
@@ -132,7 +136,9 @@ class CommitSteps:
         clock: Clock,
         outage: Outage,
         recommit_interval_ms: int = RECOMMIT_INTERVAL_MS,
+        between: BetweenBatches | None = None,
     ) -> None:
+        self._between = between or BetweenBatches()
         self.deliveries = deliveries
         self.membership = membership
         self._end_offsets = end_offsets
@@ -148,6 +154,7 @@ class CommitSteps:
         offsets: dict[TopicPartition, tuple[int, str]] = {}
         for one in tasks:
             offsets.update(one.task.prepare_commit())
+            self._between.look()
         try:
             self.deliveries.flush()
         except ClusterUnavailableError as error:
@@ -173,6 +180,7 @@ class CommitSteps:
             read = {place: one.committed[place][0] for place in one.changelogs if place in one.committed}
             written = {place: ends[place] for place in one.changelogs if place in ends}
             one.task.post_commit({**written, **read})
+            self._between.look()
 
     def recommitted(self) -> None:
         self._recommit_at = self._clock.monotonic() + self._recommit_interval_s

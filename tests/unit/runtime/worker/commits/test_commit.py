@@ -10,6 +10,7 @@ import pytest
 
 from pykstreams.core.errors import ClusterError, ClusterUnavailableError, TaskMigratedError
 from pykstreams.core.ids import TaskId, TopicPartition
+from pykstreams.runtime.between_batches import BetweenBatches
 from pykstreams.runtime.clients.outage import Outage
 from pykstreams.runtime.clients.positions import Offsets
 from pykstreams.runtime.worker.commits.commit import AtLeastOnce, CommitSteps, Committable, ExactlyOnce
@@ -38,6 +39,7 @@ class CommitBench:
         self.when_ends_are_asked: Callable[[], None] = lambda: None
         self.task = FakeTask(TaskId(0, 0), [ORDERS], {})
         self.one = Committable(self.task, frozenset({ORDERS}), frozenset(changelogs))
+        self.between = BetweenBatches()
         self.steps = CommitSteps(
             deliveries=self.deliveries,
             membership=self.membership,
@@ -46,6 +48,7 @@ class CommitBench:
             clock=self.clock,
             outage=Outage("commits of worker-1", self.clock, 300),
             recommit_interval_ms=3_600_000,
+            between=self.between,
         )
 
     def _end_offsets(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
@@ -73,6 +76,23 @@ def test_offsets_are_committed_after_delivery_and_before_state(bench: CommitBenc
     assert bench.membership.offsets == {ORDERS: (3, "m3")}
     assert bench.task.history == ["prepare", ("post", {LOG: 77})]
     assert bench.told == [{ORDERS: (3, "m3")}]
+
+
+def test_visitors_look_in_when_the_cache_of_a_task_is_flushed_and_when_its_state_is_written(bench: CommitBench) -> None:
+    class Guest:
+        def look(self) -> None:
+            seen.append(len(bench.task.history))
+
+        def rest(self) -> None:
+            raise AssertionError("a commit is no rest")
+
+    seen: list[int] = []
+    bench.between.add(Guest())
+    bench.process(0, 1, 2)
+
+    assert AtLeastOnce(bench.steps).commit([bench.one])
+
+    assert seen == [1, 2]
 
 
 def test_task_without_news_is_not_committed(bench: CommitBench) -> None:
