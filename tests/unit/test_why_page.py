@@ -1,4 +1,4 @@
-"""The figures of ``docs/why.md`` are those of ``benchmarks/README.md``."""
+"""The figures of ``docs/why.md`` are those of ``benchmarks/README.md``, and older ones those of decision 0053."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "why.md").read_text(encoding="utf-8")
 MEASURED = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+BEFORE = (ROOT / "docs" / "decisions" / "0053-what-a-record-costs.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `([\w-]+)` \| [^|]+ \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d., ]+) \|$", PAGE, re.MULTILINE)
 
 
@@ -21,9 +22,9 @@ def test_the_page_shows_each_workload() -> None:
 def test_row_of_the_page_is_the_newest_of_the_benchmarks_and_has_the_ratios_before(
     workload: str, ours: str, java: str, ratio: str, before: str
 ) -> None:
-    newest, *others = re.findall(
-        rf"^\| `{workload}` \| ([\d.]+) \([^)]+\) \| ([\d.]+) \([^)]+\) \| ([\d.]+) \|", MEASURED, re.M
-    )
+    row = rf"^\| `{workload}` \| ([\d.]+) \([^)]+\) \| ([\d.]+) \([^)]+\) \| ([\d.]+) \|"
+    [newest] = re.findall(row, MEASURED, re.MULTILINE)
+    others = [found for found in re.findall(row, BEFORE, re.MULTILINE) if found != newest]
 
     assert (ours, java, ratio) == newest
     assert before.split(", ") == [other[2] for other in others]
@@ -36,7 +37,7 @@ def test_figures_beside_the_bare_loop_are_those_of_the_benchmarks() -> None:
     assert f"`w1-json` took {json_row[1]} and `w2` {aggregate_row[1]} times the CPU" in PAGE
     assert f"{json_row[2]} MB for `w1-json` and {aggregate_row[2]} MB for `w2`" in PAGE
     assert f"Java had {json_row[3]} and {aggregate_row[3]}" in PAGE
-    saved = [round(100 * (1 - 1 / float(row[1]))) for row in found]
+    saved = sorted(round(100 * (1 - 1 / float(row[1]))) for row in found)
     assert f"{saved[0]} to {saved[1]} % less CPU" in PAGE
 
 
