@@ -26,7 +26,10 @@ class Visitor(Protocol):
 
 
 class BetweenBatches:
-    """The visitors of an application's workers."""
+    """The visitors of an application's workers.
+
+    One that raises is logged and removed: records go on.
+    """
 
     __slots__ = ("_lock", "_visitors")
 
@@ -45,18 +48,21 @@ class BetweenBatches:
             self._visitors = tuple(one for one in self._visitors if one is not visitor)
 
     def look(self) -> None:
-        """Has all visitors look; for a worker that is between two batches, or between two tasks of a commit.
-
-        One that raises is logged and removed: records go on.
-        """
+        """Has all visitors look; for a worker that is between two batches, or between two tasks of a commit."""
         for visitor in self._visitors:
             try:
                 visitor.look()
             except Exception:
-                log.exception("%r failed between two batches of records, and workers call it no more", visitor)
-                self.remove(visitor)
+                self._remove_failed(visitor)
 
     def rest(self) -> None:
         """Tells all visitors that there is nothing to process; for a worker."""
         for visitor in self._visitors:
-            visitor.rest()
+            try:
+                visitor.rest()
+            except Exception:
+                self._remove_failed(visitor)
+
+    def _remove_failed(self, visitor: Visitor) -> None:
+        log.exception("%r failed between two batches of records, and workers call it no more", visitor)
+        self.remove(visitor)
