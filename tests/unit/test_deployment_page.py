@@ -18,7 +18,10 @@ from pykstreams.cli.settings import from_environment
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "guides" / "deployment.md").read_text(encoding="utf-8")
-MEASURED = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+MEASURED = "".join(
+    (ROOT / page).read_text(encoding="utf-8")
+    for page in ("benchmarks/README.md", "docs/decisions/0053-what-a-record-costs.md")
+)
 
 
 def blocks(language: str) -> list[str]:
