@@ -58,7 +58,7 @@ def main() -> int:
                         f"{figures.cpu_seconds_per_million:.2f} CPU s/M records",
                         highlight=False,
                     )
-                    if arguments.threads:
+                    if arguments.threads and figures.threads:
                         told = ", ".join(f"{thread} {us:.2f}" for thread, us in figures.threads.items() if us >= 0.01)
                         console.print(f"  us of a record by thread, its start included: {told}", highlight=False)
                 _check(workload, by_program)
@@ -77,7 +77,11 @@ def main() -> int:
 
 
 def _rotated(programs: Iterable[tuple[str, Sequence[str]]], places: int) -> list[tuple[str, Sequence[str]]]:
-    """Another one first in each round: whoever follows the JVM finds the machine still busy with what that has left."""
+    """Another one first in each round: whoever follows the JVM finds the machine still busy with what that has left.
+
+    >>> _rotated([("ours", ["a"]), ("java", ["b"])], 3)
+    [('java', ['b']), ('ours', ['a'])]
+    """
     found = list(programs)
     places %= len(found) or 1
     return found[places:] + found[:places]
@@ -142,7 +146,7 @@ def _arguments() -> argparse.Namespace:
         metavar="NAME=VALUE",
         help=f"another value for all programs of one of {', '.join(TUNED)}; may be repeated",
     )
-    parser.add_argument("--threads", action="store_true", help="also the CPU time of each kind of thread (Linux)")
+    parser.add_argument("--threads", action="store_true", help="also the CPU time by kind of thread (Linux; not of w6)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every run's figures to a file")
     return parser.parse_args()
 

@@ -36,8 +36,8 @@ def cpu_seconds_of(pids: Iterable[int]) -> float:
 
 
 def cpu_seconds_by_thread(pid: int) -> dict[str, float]:
-    """What the threads of a process have taken that have not ended, by name, the most first; numbers in names are left
-    out, so that threads of one kind are summed up. Empty where there is no ``/proc``.
+    """The sums up to now of the threads of a process that have not ended, by name, the largest first. Numbers at the
+    end of names are left out, so that threads of one kind are one sum. Empty where there is no ``/proc``.
     """
     found: Counter[str] = Counter()
     for task in (_PROC / str(pid) / "task").glob("*"):

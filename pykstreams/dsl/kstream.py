@@ -47,10 +47,7 @@ from pykstreams.dsl.record_serdes import RecordSerdes
 from pykstreams.dsl.repartitioning import repartition_node
 from pykstreams.dsl.retry import Retry, retried
 from pykstreams.dsl.sql_sinks import add_sql_sink
-from pykstreams.dsl.stores.materialization import options_of, table_store
-from pykstreams.dsl.stores.reordering import reordering_of
-from pykstreams.dsl.stores.table_logic import SourceTable
-from pykstreams.dsl.table import Table
+from pykstreams.dsl.stream_table import table_of_stream
 from pykstreams.dsl.user_calls import calls, check_function
 from pykstreams.dsl.user_nodes import add_user_node
 from pykstreams.processors import (
@@ -74,7 +71,7 @@ from pykstreams.processors.process import FunctionOperator
 from pykstreams.processors.sinks.sql_sink import SqlSink
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.defaults import SerdeOrDefault
-from pykstreams.topology.graph import GraphNode, OperatorNode, Step, StreamSinkNode
+from pykstreams.topology.graph import OperatorNode, Step, StreamSinkNode
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -412,30 +409,7 @@ class KStream(TellsWhere, Generic[K, V]):
         key may have changed. Records without key are dropped. With ``reorder_grace`` records that come late by that
         much at most are put in the order of their timestamps first, see ``StreamsBuilder.table``.
         """
-        place, namer = self._place, self._place.graph.namer
-        node_name = namer.named(name, "KSTREAM-TOTABLE-")
-        options = options_of(materialized)
-        keys, values = options.key_serde or place.key_serde, options.value_serde or place.value_serde
-        inherited = (keys, values) if materialized is None else (passed_on(keys), passed_on(values))
-        store = table_store(place.graph, options, "KSTREAM-TOTABLE-", *inherited, of_records=True)
-        parent: GraphNode = place.node
-        sources = place.sources
-        if place.is_scattered:
-            parent = repartition_node(
-                place.graph, node_name, keys, values, named=name is not None, optimizable=place.rekeyed
-            )
-            place.graph.add(parent, place.node)
-            sources = frozenset({parent.name})
-        reordering = reordering_of(place.graph, node_name, reorder_grace, keys, values, named=name is not None)
-        if reordering is not None:
-            reorder, stores = reordering.operator, reordering.stores
-            above, parent = parent, OperatorNode(reordering.name, lambda: reorder, stores=lambda: stores)
-            place.graph.add(parent, above)
-        logic = SourceTable(store)
-        node = OperatorNode(node_name, logic.operator, stores=logic.stores, versioned=store.history_ms is not None)
-        place.graph.add(node, parent)
-        table = Table(Place(place.graph, node, node_name, keys, values, sources), logic, store)
-        return KTable(table)
+        return KTable(table_of_stream(self._place, materialized, reorder_grace, name))
 
     @calls()
     def group_by_key(self, grouped: Grouped[K, V] | None = None) -> KGroupedStream[K, V]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Protocol
 
 log = logging.getLogger(__name__)
@@ -50,19 +51,16 @@ class BetweenBatches:
     def look(self) -> None:
         """Has all visitors look; for a worker that is between two batches, or between two tasks of a commit."""
         for visitor in self._visitors:
-            try:
-                visitor.look()
-            except Exception:
-                self._remove_failed(visitor)
+            self._call(visitor, visitor.look)
 
     def rest(self) -> None:
         """Tells all visitors that there is nothing to process; for a worker."""
         for visitor in self._visitors:
-            try:
-                visitor.rest()
-            except Exception:
-                self._remove_failed(visitor)
+            self._call(visitor, visitor.rest)
 
-    def _remove_failed(self, visitor: Visitor) -> None:
-        log.exception("%r failed between two batches of records, and workers call it no more", visitor)
-        self.remove(visitor)
+    def _call(self, visitor: Visitor, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception:
+            log.exception("%r failed between two batches of records, and workers call it no more", visitor)
+            self.remove(visitor)

@@ -29,7 +29,7 @@ from pykstreams.http.process.messages import (
 _CHUNK: Final = 1 << 16
 
 _APART_S: Final = 0.02
-"""How far the reads of a worker are apart: keys that come together are looked up together, which costs half as much."""
+"""How far the reads of a worker are apart: keys that come together are looked up together."""
 _QUICK_S: Final = 0.02
 """A worker that looks twice in so short a time will look again soon."""
 _PATIENCE_S: Final = 0.25

@@ -182,6 +182,17 @@ def test_where_reading_began_is_forgotten_with_the_partition() -> None:
     assert bench.consumer.start(LEFT) is None
 
 
+def test_records_of_a_topic_that_was_given_away_are_not_taken_for_those_of_the_one_that_is_left() -> None:
+    """The client may have some of them still."""
+    bench, right = ConsumerBench(), TopicPartition("right", 0)
+    bench.consumer.assign({LEFT: 0, right: 0})
+    bench.consumer.unassign([right])
+
+    fetched = bench.fetch(record(0), Message(topic=right.topic, partition=right.partition, offset=4), high=2)
+
+    assert list(fetched.runs) == [LEFT, right]
+
+
 def test_records_come_also_where_the_client_does_not_know_the_end_of_their_partition() -> None:
     bench = ConsumerBench()
     bench.client.knows_partition = False
