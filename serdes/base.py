@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, runtime_che
 from pykstreams.core.errors import ConfigError, SerdeError, SerializationError, WrongTypeError
 from pykstreams.core.references import is_reference, load_reference
 from pykstreams.core.shown_values import reason, shown, shown_bytes, shown_text
-from pykstreams.core.types import Decoder, Encoder, Headers
+from pykstreams.core.types import ColumnReader, Decoder, Encoder, Headers
 
 T = TypeVar("T")
 T_in = TypeVar("T_in", contravariant=True)
@@ -106,6 +106,15 @@ class CompiledDeserializer(ABC, Generic[T_out]):
     def decoder(self, topic: str) -> Decoder:
         """Returns the callable ``(bytes, headers) -> data`` for one topic."""
 
+    def column_reader(self) -> ColumnReader | None:
+        """Returns what reads many values at once and faster, each as ``decoder`` reads it, but that its errors may be
+        any, since values of which one cannot be read are read again, one by one.
+
+        ``None`` where that is not known, or where it would call functions or classes of a user, who may see when, and
+        how often, they are called. A null is ``None``, and is never given to it.
+        """
+        return None
+
     def deserialize(self, topic: str, data: bytes | None, headers: Headers | None = None) -> T_out | None:
         """Deserializes one value; raises ``SerdeError`` for bytes that are none."""
         return cast("T_out | None", self.decoder(topic)(data, headers or ()))
@@ -169,6 +178,17 @@ def bind_deserializer(deserializer: object, topic: str) -> Decoder:
         f"deserializer for topic {topic!r} is {deserializer!r}; expected an object with "
         "deserialize(topic, data, headers) or a callable bytes -> data"
     )
+
+
+def column_reader(deserializer: object) -> ColumnReader | None:
+    """Returns what reads many values at once for what ``bind_deserializer`` takes; ``None`` where nothing does."""
+    if isinstance(deserializer, CompiledDeserializer):
+        plain = type(deserializer).deserialize is CompiledDeserializer.deserialize
+        return deserializer.column_reader() if plain else None
+    if hasattr(deserializer, "deserialize"):
+        return None
+    inner = getattr(deserializer, "deserializer", None)
+    return None if inner is None else column_reader(inner)
 
 
 def resolve_serde(value: object, *, configs: Mapping[str, object] | None = None, is_key: bool = False) -> AnySerde:

@@ -12,10 +12,12 @@ import re
 import struct
 import uuid
 from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
 from typing import Final, TypeVar
 
 from pykstreams.core.errors import ConfigError, SerdeError
-from pykstreams.core.types import Decoder, Encoder, Headers
+from pykstreams.core.types import ColumnReader, Decoder, Encoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_bytes, refused_text, refused_value, wrong_type
 
 T = TypeVar("T")
@@ -25,6 +27,7 @@ _INTEGER = struct.Struct(">i")
 _LONG = struct.Struct(">q")
 _FLOAT = struct.Struct(">f")
 _DOUBLE = struct.Struct(">d")
+_FIRST: Final = itemgetter(0)
 _NO_NUMBER: Final = (struct.error, OverflowError, TypeError, ValueError)
 _NAN: Final = bytes.fromhex("7ff8000000000000")
 
@@ -40,7 +43,18 @@ class _PrimitiveSerde(CompiledSerde[T]):
     """A serde that passes over the topic."""
 
     def writes_as(self, other: object) -> bool:
-        return type(self).__module__ == __name__ and self == other  # a user's subclass may write something else
+        return self._is_of_this_module and self == other
+
+    def column_reader(self) -> ColumnReader | None:
+        return self._column_reader() if self._is_of_this_module else None
+
+    def _column_reader(self) -> ColumnReader | None:
+        return None
+
+    @property
+    def _is_of_this_module(self) -> bool:
+        """Whether it writes and reads what its class says; a user's subclass may do something else."""
+        return type(self).__module__ == __name__
 
 
 @dataclass(frozen=True)
@@ -55,6 +69,9 @@ class ShortSerde(_PrimitiveSerde[int]):
     def decoder(self, topic: str) -> Decoder:
         return _number_decoder(_SHORT, self, topic)
 
+    def _column_reader(self) -> ColumnReader:
+        return _number_reader(_SHORT)
+
 
 @dataclass(frozen=True)
 class IntegerSerde(_PrimitiveSerde[int]):
@@ -67,6 +84,9 @@ class IntegerSerde(_PrimitiveSerde[int]):
 
     def decoder(self, topic: str) -> Decoder:
         return _number_decoder(_INTEGER, self, topic)
+
+    def _column_reader(self) -> ColumnReader:
+        return _number_reader(_INTEGER)
 
 
 @dataclass(frozen=True)
@@ -81,6 +101,9 @@ class LongSerde(_PrimitiveSerde[int]):
     def decoder(self, topic: str) -> Decoder:
         return _number_decoder(_LONG, self, topic)
 
+    def _column_reader(self) -> ColumnReader:
+        return _number_reader(_LONG)
+
 
 @dataclass(frozen=True)
 class FloatSerde(_PrimitiveSerde[float]):
@@ -93,6 +116,9 @@ class FloatSerde(_PrimitiveSerde[float]):
 
     def decoder(self, topic: str) -> Decoder:
         return _number_decoder(_FLOAT, self, topic)
+
+    def _column_reader(self) -> ColumnReader:
+        return _number_reader(_FLOAT)
 
 
 @dataclass(frozen=True)
@@ -117,6 +143,9 @@ class DoubleSerde(_PrimitiveSerde[float]):
 
     def decoder(self, topic: str) -> Decoder:
         return _number_decoder(_DOUBLE, self, topic)
+
+    def _column_reader(self) -> ColumnReader:
+        return _number_reader(_DOUBLE)
 
 
 @dataclass(frozen=True)
@@ -218,6 +247,9 @@ class StringSerde(_PrimitiveSerde[str]):
 
         return decode_utf_8 if _is_utf_8(encoding) else decode
 
+    def _column_reader(self) -> ColumnReader | None:
+        return partial(map, bytes.decode) if _is_utf_8(self.encoding) else None
+
 
 @dataclass(frozen=True)
 class BytesSerde(_PrimitiveSerde[bytes]):
@@ -235,6 +267,9 @@ class BytesSerde(_PrimitiveSerde[bytes]):
 
     def decoder(self, topic: str) -> Decoder:
         return _unchanged
+
+    def _column_reader(self) -> ColumnReader:
+        return iter
 
 
 @dataclass(frozen=True)
@@ -326,6 +361,11 @@ def _number_decoder(layout: struct.Struct, serde: CompiledSerde[T], topic: str) 
             raise refused_bytes(repr(serde), topic, data, f"expected {layout.size} bytes") from error
 
     return decode
+
+
+def _number_reader(layout: struct.Struct) -> ColumnReader:
+    unpack = layout.unpack
+    return lambda column: map(_FIRST, map(unpack, column))
 
 
 def _parse_uuid(text: str) -> uuid.UUID:

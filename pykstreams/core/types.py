@@ -87,6 +87,9 @@ Encoder: TypeAlias = Callable[[object, Headers], bytes | None]
 Decoder: TypeAlias = Callable[[bytes | None, Headers], Any]
 """A deserializer bound to its topic."""
 
+ColumnReader: TypeAlias = Callable[[Iterable[bytes]], Iterable[object]]
+"""A deserializer of many values in order, none of them null, for whatever topic and headers."""
+
 Pairs: TypeAlias = Iterable[tuple[KR, VR]]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic, TypeVar, overload
 
 import orjson
 
-from pykstreams.core.types import Decoder, Headers
+from pykstreams.core.types import ColumnReader, Decoder, Headers
 from pykstreams.serdes.base import CompiledSerde, EncoderOf, refused_text, refused_value, wrong_type
 from pykstreams.serdes.json.field_types import dataclass_of, evaluated
 from pykstreams.serdes.json.json_of_types import json_type
@@ -136,6 +137,11 @@ class JsonSerde(CompiledSerde[T], Generic[T]):
                 raise refused_text(repr(self), topic, data, f"{type(error).__name__}: {error}") from error
 
         return decode
+
+    def column_reader(self) -> ColumnReader | None:
+        if type(self) is not JsonSerde or self._type is not None or self._loads is not None:
+            return None
+        return partial(map, orjson.loads)
 
 
 def _class_of(type_: object) -> type | None:

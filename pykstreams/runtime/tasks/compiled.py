@@ -12,13 +12,13 @@ from typing import Any
 from pykstreams.core.errors import ConfigError, StreamsError
 from pykstreams.core.processor import OperatorSupplier, forwards_input, forwards_new_values
 from pykstreams.core.serialized_sink import SerializedSink
-from pykstreams.core.types import Decoder, Forward, Headers
+from pykstreams.core.types import ColumnReader, Decoder, Forward, Headers
 from pykstreams.processors.user import UserProcessor
 from pykstreams.runtime.tasks.context import NodeContext, NodeProcessingContext, TaskState
 from pykstreams.runtime.tasks.failures import PASSED_THROUGH
 from pykstreams.runtime.tasks.observers import RecordObserver
 from pykstreams.runtime.tasks.sinks import Sink
-from pykstreams.serdes.base import bind_deserializer
+from pykstreams.serdes.base import bind_deserializer, column_reader
 from pykstreams.serdes.defaults import default_part, or_default
 from pykstreams.topology.placement.reference_partitioner import ReferencePartitioner
 from pykstreams.topology.plan import ProcessorNode, SinkNode, SourceNode, SubtopologyPlan
@@ -89,6 +89,15 @@ def source_decoders(source: SourceNode, topic: str, task: TaskState) -> tuple[De
     key = _resolved(source.key_deserializer, "key", where, task)
     value = _resolved(source.value_deserializer, "value", where, task)
     return bind_deserializer(key, topic), bind_deserializer(value, topic)
+
+
+def source_column_readers(source: SourceNode, task: TaskState) -> tuple[ColumnReader | None, ColumnReader | None]:
+    """Returns what reads many keys, and many values, of a source at once, where that cannot be told from reading each
+    with its decoder.
+    """
+    key = _resolved(source.key_deserializer, "key", source.name, task)
+    value = _resolved(source.value_deserializer, "value", source.name, task)
+    return column_reader(key), column_reader(value)
 
 
 def _nowhere(key: Any, value: Any, timestamp: int, headers: Headers) -> None:

@@ -503,17 +503,16 @@ class Task:
         extracts_below = 1 << 63 if queue.extracts else 0
         current, times, due = state.current, state.stream_time, state.stream_schedules.next_due
         partition_time, stream_time = queue.partition_time, times[0]
+        rows, is_read = self._input.columns.rows(batch)
         message = None
         try:
-            for message in batch:
-                headers = message.headers() or ()
-                try:
-                    key = decode_key(message.key(), headers)
-                    value = decode_value(message.value(), headers)
-                except Exception as unreadable:
-                    state.failures.undecodable(queue.source, message, decode_key, unreadable)
-                    continue
-                timestamp = message.timestamp()[1]
+            for message, key, value, timestamp, headers in rows:
+                if not is_read:
+                    try:
+                        key, value = decode_key(key, headers), decode_value(value, headers)
+                    except Exception as unreadable:
+                        state.failures.undecodable(queue.source, message, decode_key, unreadable)
+                        continue
                 if timestamp < extracts_below:
                     queue.partition_time = partition_time
                     extracted = queue.timestamp_of(message, key, value, headers)

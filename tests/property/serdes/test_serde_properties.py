@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import struct
 import uuid
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,11 +22,16 @@ from pykstreams.serdes import (
     ChangeSerde,
     CombinedKey,
     CombinedKeySerde,
+    DoubleSerde,
+    FloatSerde,
     Instruction,
+    IntegerSerde,
     JsonSerde,
+    LongSerde,
     OptionalSerde,
     Serdes,
     SessionWindowedSerde,
+    ShortSerde,
     StringSerde,
     SubscriptionResponseWrapper,
     SubscriptionResponseWrapperSerde,
@@ -34,6 +41,7 @@ from pykstreams.serdes import (
     bind_deserializer,
     bind_serializer,
 )
+from pykstreams.serdes.base import column_reader
 
 
 @dataclass
@@ -242,3 +250,34 @@ def test_text_that_is_read_as_a_uuid_has_five_groups(text: str) -> None:
         return
     assert isinstance(found, uuid.UUID)
     assert text.count("-") == 4
+
+
+READ_AT_ONCE = [
+    Serdes.string(),
+    Serdes.short(),
+    Serdes.integer(),
+    Serdes.long(),
+    Serdes.float(),
+    Serdes.double(),
+    Serdes.bytes(),
+    JsonSerde(),
+]
+
+
+@pytest.mark.parametrize("serde", READ_AT_ONCE, ids=repr)
+@FEW
+@given(data=st.data())
+def test_many_values_read_at_once_are_those_that_are_read_one_by_one(serde: Any, data: st.DataObject) -> None:
+    layout = {ShortSerde: 2, IntegerSerde: 4, LongSerde: 8, FloatSerde: 4, DoubleSerde: 8}.get(type(serde))
+    one = st.binary() if layout is None else st.binary(min_size=layout, max_size=layout)
+    column = data.draw(st.lists(one | JSON.map(orjson.dumps) if layout is None else one))
+    read, decode = column_reader(serde), bind_deserializer(serde, "topic")
+    assert read is not None
+    try:
+        at_once = [*read(column)]
+    except Exception:  # then they are read one by one
+        with pytest.raises(SerializationError) if isinstance(serde, JsonSerde) else nullcontext():
+            [decode(value, ()) for value in column]
+        return
+
+    assert repr(at_once) == repr([decode(value, ()) for value in column])

@@ -14,8 +14,9 @@ from pykstreams.core.ids import TopicPartition
 from pykstreams.core.timestamps import FailOnInvalidTimestamp, WallclockTimestampExtractor
 from pykstreams.core.types import Forward
 from pykstreams.runtime.clients.consumers.messages import RecordMessage
-from pykstreams.runtime.tasks.compiled import source_decoders, source_of
+from pykstreams.runtime.tasks.compiled import source_column_readers, source_decoders, source_of
 from pykstreams.runtime.tasks.context import TaskState
+from pykstreams.runtime.tasks.inputs.columns import Columns
 from pykstreams.runtime.tasks.inputs.partition_group import LagProvider, PartitionGroup, RecordQueue
 from pykstreams.topology.plan import SubtopologyPlan
 
@@ -27,7 +28,7 @@ class TaskInput:
     :param lag: tells how many records of a partition are still on the brokers; without it there are none.
     """
 
-    __slots__ = ("_lag", "group", "only", "partitions", "queues", "skipped", "waiting")
+    __slots__ = ("_lag", "columns", "group", "only", "partitions", "queues", "skipped", "waiting")
 
     def __init__(self, partitions: Collection[TopicPartition], lag: LagProvider | None) -> None:
         self.partitions = tuple(partitions)
@@ -36,6 +37,8 @@ class TaskInput:
         self.only: RecordQueue | None = None
         """The queue of the one partition, if there is no other; its records are in ``waiting``."""
         self.waiting: list[RecordMessage] = []
+        self.columns = Columns(None, None)
+        """Takes batches of the one partition apart."""
         self.group: PartitionGroup | None = None
         self.skipped: dict[TopicPartition, int] = {}
         """The last record of each partition that was skipped since somebody took note of it."""
@@ -50,6 +53,7 @@ class TaskInput:
             self.queues[partition] = _queue(partition, plan, state, roots, self.skipped, partition.topic in patterns)
         if len(self.partitions) == 1 and self.partitions[0].topic not in patterns:
             self.only = self.queues[self.partitions[0]]
+            self.columns = Columns(*source_column_readers(source_of(plan, self.partitions[0].topic), state))
         else:
             self.group = PartitionGroup(self.queues, state.config.max_task_idle_ms, self._lag)
 
