@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import ast
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from benchmarks.commands import BARE, JAVA, OURS, commands, some
 from benchmarks.figures import Figures
 from benchmarks.peers import PEERS, peer_commands
 from benchmarks.report import comparison, table, wide_console, write_json
+from benchmarks.rounds import in_order
 from benchmarks.runs import Runs
 from benchmarks.workloads import WORKLOADS, Workload
 
@@ -48,7 +49,7 @@ def main() -> int:
             by_program = results[name] = {program: [] for program in able}
             updated: dict[str, list[Figures]] = {program: [] for program in able}
             for number in range(1, arguments.runs + 1):
-                for program, command in _rotated(able.items(), number - 1):
+                for program, command in in_order([*able.items()], number - 1):
                     figures, update = runs.run(workload, command, f"bench-{program}-{name}-{number}", records)
                     if update is not None:
                         updated[program].append(update)
@@ -74,17 +75,6 @@ def main() -> int:
     if arguments.json is not None:
         write_json(arguments.json, arguments.records, results)
     return 0
-
-
-def _rotated(programs: Iterable[tuple[str, Sequence[str]]], places: int) -> list[tuple[str, Sequence[str]]]:
-    """Another one first in each round: whoever follows the JVM finds the machine still busy with what that has left.
-
-    >>> _rotated([("ours", ["a"]), ("java", ["b"])], 3)
-    [('java', ['b']), ('ours', ['a'])]
-    """
-    found = list(programs)
-    places %= len(found) or 1
-    return found[places:] + found[:places]
 
 
 def _can(program: str, workload: Workload) -> bool:
