@@ -36,6 +36,7 @@ def plain_job(spark: Any, source: Path, out: Path, tasks: int, keys: str = "id",
         from rocksdict import Options, SstFileWriter
 
         context = TaskContext.get()
+        assert context is not None  # it runs in a task
         count, writer = 0, SstFileWriter(Options(raw_mode=True))
         for batch in batches:
             if not count:

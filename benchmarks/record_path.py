@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
 from rich.table import Table
@@ -29,6 +29,7 @@ from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.ids import TaskId, TopicPartition
 from pykstreams.core.metrics import RecordingLevel, StreamsMetrics
+from pykstreams.runtime.clients.consumers.messages import RecordMessage
 from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.stores.initial_state import InitialState
 from pykstreams.runtime.tasks.task import Task, TaskParts
@@ -102,25 +103,25 @@ def _task(level: RecordingLevel) -> Task:
     return task
 
 
-def _source_of_batches(records: int, size: int) -> Callable[[int], Sequence[Sequence[Message]]]:
+def _source_of_batches(records: int, size: int) -> Callable[[int], Sequence[Sequence[RecordMessage]]]:
     """Returns what makes the messages of a round, whose offsets and times go on where those of the last one ended."""
     [payloads] = WORKLOADS["w1-json"].inputs(records).values()
     rows = [(key, value) for key, value, *_ in payloads]
     now_ms = time.time_ns() // 1_000_000
 
-    def message(offset: int) -> Message:
+    def message(offset: int) -> RecordMessage:
         key, value = rows[offset % records]
         at = TIMESTAMP_CREATE_TIME, now_ms + offset // 100
-        return Message(SOURCE.topic, 0, offset, key, value, None, None, at, 0)
+        return cast("RecordMessage", Message(SOURCE.topic, 0, offset, key, value, None, None, at, 0))
 
-    def batches(number: int) -> Sequence[Sequence[Message]]:
+    def batches(number: int) -> Sequence[Sequence[RecordMessage]]:
         messages = [message(offset) for offset in range(number * records, (number + 1) * records)]
         return [messages[first : first + size] for first in range(0, len(messages), size)]
 
     return batches
 
 
-def _cpu_ns(task: Task, batches: Sequence[Sequence[Message]]) -> int:
+def _cpu_ns(task: Task, batches: Sequence[Sequence[RecordMessage]]) -> int:
     began = time.process_time_ns()
     for batch in batches:
         task.add(SOURCE, batch)

@@ -38,6 +38,7 @@ from pykstreams.runtime.tasks.failures import Failures
 from pykstreams.runtime.tasks.gate import Gate
 from pykstreams.runtime.tasks.in_flight import InFlight
 from pykstreams.runtime.tasks.input_watch import InputWatch
+from pykstreams.runtime.tasks.inputs.columns import AT_ONCE
 from pykstreams.runtime.tasks.inputs.input_offsets import InputOffsets
 from pykstreams.runtime.tasks.inputs.partition_group import LagProvider, PartitionGroup
 from pykstreams.runtime.tasks.inputs.replay import Replay
@@ -503,34 +504,36 @@ class Task:
         extracts_below = 1 << 63 if queue.extracts else 0
         current, times, due = state.current, state.stream_time, state.stream_schedules.next_due
         partition_time, stream_time = queue.partition_time, times[0]
-        rows, is_read = self._input.columns.rows(batch)
         message = None
+        rows_of = self._input.columns.rows
         try:
-            for message, key, value, timestamp, headers in rows:
-                if not is_read:
-                    try:
-                        key, value = decode_key(key, headers), decode_value(value, headers)
-                    except Exception as unreadable:
-                        state.failures.undecodable(queue.source, message, decode_key, unreadable)
-                        continue
-                if timestamp < extracts_below:
-                    queue.partition_time = partition_time
-                    extracted = queue.timestamp_of(message, key, value, headers)
-                    if extracted is None:
-                        continue
-                    timestamp = extracted
-                if timestamp > partition_time:
-                    partition_time = timestamp
-                    if timestamp > stream_time:
-                        stream_time = times[0] = timestamp
-                current.raw = (message, timestamp, headers)
-                root(key, value, timestamp, headers)
-                if stream_time >= due[0] and stream_time >= 0:
-                    self._fire_stream_time()
+            for first in range(0, len(batch), AT_ONCE):
+                rows, is_read = rows_of(batch[first : first + AT_ONCE])
+                for message, key, value, timestamp, headers in rows:
+                    if not is_read:
+                        try:
+                            key, value = decode_key(key, headers), decode_value(value, headers)
+                        except Exception as unreadable:
+                            state.failures.undecodable(queue.source, message, decode_key, unreadable)
+                            continue
+                    if timestamp < extracts_below:
+                        queue.partition_time = partition_time
+                        extracted = queue.timestamp_of(message, key, value, headers)
+                        if extracted is None:
+                            continue
+                        timestamp = extracted
+                    if timestamp > partition_time:
+                        partition_time = timestamp
+                        if timestamp > stream_time:
+                            stream_time = times[0] = timestamp
+                    current.raw = (message, timestamp, headers)
+                    root(key, value, timestamp, headers)
+                    if stream_time >= due[0] and stream_time >= 0:
+                        self._fire_stream_time()
         except BaseException as error:
-            done = next(i for i, other in enumerate(batch) if other is message)
+            done = next((i for i, other in enumerate(batch) if other is message), -1)
             self._input.waiting[:0] = batch[done + 1 :]
-            if done:
+            if done > 0:
                 self._offsets.processed[queue.partition] = batch[done - 1].offset()
             raise self._as_streams_error(error) from _cause(error)
         finally:
