@@ -22,16 +22,11 @@ from pykstreams.serdes import (
     ChangeSerde,
     CombinedKey,
     CombinedKeySerde,
-    DoubleSerde,
-    FloatSerde,
     Instruction,
-    IntegerSerde,
     JsonSerde,
-    LongSerde,
     OptionalSerde,
     Serdes,
     SessionWindowedSerde,
-    ShortSerde,
     StringSerde,
     SubscriptionResponseWrapper,
     SubscriptionResponseWrapperSerde,
@@ -268,9 +263,9 @@ READ_AT_ONCE = [
 @FEW
 @given(data=st.data())
 def test_many_values_read_at_once_are_those_that_are_read_one_by_one(serde: Any, data: st.DataObject) -> None:
-    layout = {ShortSerde: 2, IntegerSerde: 4, LongSerde: 8, FloatSerde: 4, DoubleSerde: 8}.get(type(serde))
-    one = st.binary() if layout is None else st.binary(min_size=layout, max_size=layout)
-    column = data.draw(st.lists(one | JSON.map(orjson.dumps) if layout is None else one))
+    width = serde.width
+    one = st.binary() | JSON.map(orjson.dumps) if width is None else st.binary(min_size=width, max_size=width)
+    column = data.draw(st.lists(one))
     read, decode = column_reader(serde), bind_deserializer(serde, "topic")
     assert read is not None
     try:

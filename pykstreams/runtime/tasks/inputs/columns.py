@@ -19,7 +19,7 @@ Row: TypeAlias = tuple[RecordMessage, Any, Any, int, Headers]
 """(message, key, value, timestamp that it carries, headers) of a record."""
 
 AT_ONCE: Final = 50
-"""Records that are read ahead together: of more, the first ones would be out of the processor's cache by their turn."""
+"""Records that are read ahead together: few, so that what was read is still in the processor's cache by its turn."""
 
 READ_AHEAD_BYTES: Final = 1 << 20
 """How large the values of a batch may be that is read ahead; what is read of them may take ten times that."""

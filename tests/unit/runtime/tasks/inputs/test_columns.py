@@ -9,11 +9,14 @@ import pytest
 
 from pykstreams.core.errors import StreamsError
 from pykstreams.core.handlers import ErrorHandlerContext, ErrorHandlerResponse
+from pykstreams.core.ids import TopicPartition
 from pykstreams.core.record import ConsumerRecord
 from pykstreams.core.types import ColumnReader, Headers
 from pykstreams.runtime.tasks.inputs.columns import READ_AHEAD_BYTES, Columns
 from pykstreams.serdes import JsonSerde, Serdes, StringSerde
 from tests.unit.runtime.tasks.fakes import TaskBench, each, message, node, sink, source
+
+IN = TopicPartition("in", 0)
 
 
 class ReadersThatCount:
@@ -111,6 +114,23 @@ def test_records_before_one_that_ends_the_task_are_processed() -> None:
         bench.feed(message("in", 0, b"\0" * 8, 5), message("in", 1, b"\0" * 8, 5), message("in", 2, b"\0", 5))
 
     assert did == [0, 0]
+
+
+class OtherMessage:
+    """A record as no client and no driver makes them."""
+
+
+def test_no_record_is_lost_with_one_that_is_of_another_class() -> None:
+    did: list[Any] = []
+    bench = reading(Serdes.string(), did)
+    batch: Any = [message("in", 0, "a", 5), OtherMessage()]
+    bench.task.add(IN, batch)
+
+    with pytest.raises(StreamsError):
+        bench.task.process(10)
+
+    assert did == []
+    assert bench.task.buffered == 2
 
 
 class Noting(StringSerde):
