@@ -3,6 +3,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help demo test docs fuzz faults bench bench-quick clean
 
+# Tests start hundreds of processes. Without bytecode on disk each one compiles the whole package, for a second or two.
+unexport PYTHONDONTWRITEBYTECODE
+
 SEEDS ?= 500
 MINUTES ?= 60
 SEED ?= 1
