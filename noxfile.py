@@ -95,7 +95,7 @@ NIGHTLY_PYTEST = ("pytest", "--timeout", "3600")
     "command, environment",
     [
         nox.param((*NIGHTLY_PYTEST, "-m", "nightly"), {}, id="marked"),
-        # ten thousand schedules of each kind of join, for which ``tests`` draws a hundred and fifty
+        # ten thousand schedules of each kind of join, for which ``tests`` draws sixty
         nox.param((*NIGHTLY_PYTEST, "tests/simulation"), {"SIMULATION_SCHEDULES": "10000"}, id="simulation"),
         nox.param(
             (*NIGHTLY_PYTEST, "tests/integration/test_foreign_key_join.py"),

@@ -24,7 +24,7 @@ THREE_BROKERS_FILE = ROOT / "tests/brokers/docker-compose.cluster.yml"
 # pytest-docker's default has --wait: docker-compose 1.29 does not know it, and asking Kafka is faster.
 SETUP = ["up -d"]
 # An orderly stop of throw-away brokers is lost time: 10 s for three of them.
-CLEANUP = ["kill", "down -v -t 1 --remove-orphans"]
+CLEANUP = ["down -v -t 0 --remove-orphans"]
 
 
 class ComposeBrokers:

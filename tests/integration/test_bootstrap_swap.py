@@ -241,7 +241,7 @@ def wait_until(done: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
+@pytest.mark.parametrize("guarantee", [pytest.param("at_least_once", marks=pytest.mark.nightly), "exactly_once_v2"])
 def test_an_application_goes_on_with_the_state_of_a_bootstrap(make_app: Callable[[str], App], guarantee: str) -> None:
     app = make_app(guarantee)
     streams = app.start("one")

@@ -202,7 +202,8 @@ def test_lone_worker_commits_soon_after_its_broker_was_restarted(
         app.assert_counted_once()
 
 
-@GUARANTEES
+@pytest.mark.nightly
+@pytest.mark.parametrize("guarantee", [AT_LEAST_ONCE, EXACTLY_ONCE])
 def test_worker_takes_over_tasks_after_the_broker_was_restarted(
     broker: Brokers, make_counting: Callable[..., Counting], guarantee: str
 ) -> None:

@@ -63,6 +63,7 @@ def test_broker_that_was_killed_keeps_its_topics(start_broker: Callable[..., Bro
     assert produce_one(broker, "orders") is None
 
 
+@pytest.mark.nightly
 def test_cluster_takes_records_while_the_leader_is_dead(
     three_brokers: Brokers, make_name: Callable[[str], str]
 ) -> None:

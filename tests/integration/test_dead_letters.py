@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from confluent_kafka import Message
 
+from pykstreams.cli.app import cli
 from pykstreams.core.handlers import ErrorHandlerContext, dead_letter_record
 from pykstreams.core.ids import TaskId
 from tests.brokers.brokers import create_topic
@@ -19,8 +19,6 @@ from tests.brokers.records import records_of
 from tests.integration.workers import Workers
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).parents[2]
 
 
 NUMBERS = '''
@@ -61,9 +59,8 @@ class Letters:
         assert producer.flush(30) == 0
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        command = [sys.executable, "-m", "pykstreams", "dlq", *arguments, "--bootstrap-servers", self.brokers]
-        ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
-        return ended.returncode, ended.stdout, ended.stderr
+        done = CliRunner().invoke(cli, ["dlq", *arguments, "--bootstrap-servers", self.brokers])
+        return done.exit_code, done.stdout, done.stderr
 
     def records(self, topic: str) -> list[Message]:
         return records_of(self.brokers, [topic])

@@ -104,7 +104,7 @@ def make_application(
         one.end()
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
+@pytest.mark.parametrize("guarantee", [pytest.param("at_least_once", marks=pytest.mark.nightly), "exactly_once_v2"])
 def test_value_that_is_too_large_for_its_changelog_is_in_neither_until_it_can_be_sent(
     make_application: Callable[..., Application], bootstrap_servers: str, guarantee: str
 ) -> None:

@@ -96,7 +96,7 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
-@pytest.mark.parametrize("kept", ["on disk", "in memory"])
+@pytest.mark.parametrize("kept", ["on disk", pytest.param("in memory", marks=pytest.mark.nightly)])
 def test_an_instance_takes_over_from_one_that_was_killed_and_restores_only_what_its_copies_lack(
     bootstrap_servers: str,
     make_name: Callable[[str], str],

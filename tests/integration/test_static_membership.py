@@ -96,7 +96,7 @@ def send_words(application: Workers) -> None:
 @pytest.mark.parametrize(
     ("guarantee", "end"),
     [
-        ("at_least_once", signal.SIGTERM),
+        pytest.param("at_least_once", signal.SIGTERM, marks=pytest.mark.nightly),
         pytest.param("at_least_once", signal.SIGKILL, marks=pytest.mark.nightly),
         pytest.param("exactly_once_v2", signal.SIGTERM, marks=pytest.mark.nightly),
         ("exactly_once_v2", signal.SIGKILL),

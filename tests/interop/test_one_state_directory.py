@@ -13,7 +13,7 @@ from tests.interop.modes import MODES, judge_of
 from tests.interop.outcome import differences
 
 
-@pytest.mark.parametrize("pattern", ["JPJP", "PJPJ"])
+@pytest.mark.parametrize("pattern", ["JPJP", pytest.param("PJPJ", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("program", ["count", pytest.param("inner_foreign_key_join", marks=pytest.mark.nightly)])
 def test_turns_in_one_state_directory_leave_behind_what_java_alone_does(
     make_turns: MakeTurns, program: str, pattern: str

@@ -13,7 +13,7 @@ from pykstreams import StreamsBuilder, StreamsConfig
 from pykstreams.topology.plan import TopologyPlan
 from tests.simulation.cluster import Cluster, Sent, simulated
 
-SCHEDULES = int(os.environ.get("SIMULATION_SCHEDULES", "150"))
+SCHEDULES = int(os.environ.get("SIMULATION_SCHEDULES", "60"))
 """Schedules of each kind of join; the nightly run sets SIMULATION_SCHEDULES=10000.
 
 Without the hash check of foreign-key joins, the sixth schedule at the latest goes wrong; the rarest of the mistakes

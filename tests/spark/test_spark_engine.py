@@ -104,7 +104,14 @@ def test_spark_makes_the_same_rows_as_the_local_engine(script: str, source: str,
     assert [] == verify(tmp_path / "spark", read(tmp_path / "spark"))
 
 
-@pytest.mark.parametrize("fault", ["exception", "exit", "kill"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param("exception", marks=pytest.mark.nightly),
+        pytest.param("exit", marks=pytest.mark.nightly),
+        "kill",
+    ],
+)
 def test_a_task_that_fails_in_the_middle_of_a_file_is_tried_again(
     fault: str, script: str, source: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,7 +46,7 @@ def test_nightly_tests_run_only_where_the_expression_of_markers_names_them(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )
 
     assert selected == re.findall(r"::(\w+)", done.stdout), done.stdout + done.stderr
