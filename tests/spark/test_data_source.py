@@ -12,6 +12,7 @@ from pykstreams.spark import StoreBootstrap, bootstrap, register
 from tests.unit.bulk.state_of_tests import script_in, state_in
 
 
+@pytest.mark.nightly  # the page of data frames is run each time
 def test_state_and_bootstraps_are_data_frames(spark: Any, tmp_path: Path) -> None:
     script = script_in(tmp_path)
     state = str(state_in(tmp_path, script))
