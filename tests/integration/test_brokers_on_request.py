@@ -53,6 +53,7 @@ def test_broker_has_the_extra_settings(start_broker: Callable[..., Brokers]) -> 
     assert settings["auto.create.topics.enable"].value == "false"
 
 
+@pytest.mark.nightly
 def test_broker_that_was_killed_keeps_its_topics(start_broker: Callable[..., Brokers]) -> None:
     broker = start_broker({"broker.session.timeout.ms": "3000"})  # a killed node may register again after it
     create_topic(broker.bootstrap_servers, "orders")

@@ -255,6 +255,7 @@ def test_worker_goes_on_where_it_was_after_sigterm(make_word_count: Callable[...
     assert "restoring" not in app.log()
 
 
+@pytest.mark.nightly  # under exactly-once it is killed each time
 def test_killed_worker_loses_nothing(make_word_count: Callable[..., WordCount]) -> None:
     app = make_word_count()
     app.send("to be or not to be", times=50)
