@@ -20,6 +20,9 @@ Without the hash check of foreign-key joins, the sixth schedule at the latest go
 that tests make on purpose shows in the 16th, then in the 39th and the 43rd.
 """
 
+A_FIFTH = max(30, SCHEDULES // 5)
+"""Schedules of each kind where there are many kinds."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Join:

@@ -124,7 +124,7 @@ def check(make: Any, guarantee: str, schedules: int) -> None:
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
 @pytest.mark.parametrize("make", [of_records, aggregated])
 def test_only_rows_that_are_not_due_are_left_in_the_end_although_workers_die(make: Any, guarantee: str) -> None:
-    check(make, guarantee, SCHEDULES // 10)
+    check(make, guarantee, max(15, SCHEDULES // 10))
 
 
 @pytest.mark.parametrize("cache", [0, 10_000_000])

@@ -24,8 +24,8 @@ def test_iterators_do_not_pile_up_with_the_chunks(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(fold, "CHUNK", 1)
     alive = [
         sum(isinstance(each, chain) for each in gc.get_objects())
-        for _ in fold._chunks(iter([(b"%03d" % at, b"", at, ()) for at in range(10)]))
+        for _ in fold._chunks(iter([(b"%03d" % at, b"", at, ()) for at in range(50)]))
     ]
 
-    assert 10 == len(alive)
+    assert 50 == len(alive)
     assert max(alive) - min(alive) <= 1

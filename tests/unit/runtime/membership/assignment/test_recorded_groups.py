@@ -10,7 +10,7 @@ from tests.unit.runtime.membership.java_vectors import Said, our_answer, recorde
 
 PARTS = 25
 BY_NIGHT = range(10, PARTS)
-"""The longest of all unit tests; a mistake that only some groups show has four in ten to show in before that."""
+"""The parts that only ``nightly`` runs: all of them take longer than any other unit test."""
 
 
 @functools.cache
