@@ -37,7 +37,7 @@ from benchmarks.report import wide_console
 from benchmarks.runs import Runs
 from benchmarks.settings import KEYS
 from benchmarks.workloads import WORKLOADS, Workload
-from tests.brokers.brokers import free_ports
+from tests.brokers.ports import free_ports
 
 STORES: Final = {"w2": "totals", "w2-evicting": "totals", "w2-uncached": "totals"}
 """The store that is asked, by workload."""

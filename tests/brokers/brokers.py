@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
-import socket
 import time
 from contextlib import AbstractContextManager
 from typing import Protocol
@@ -52,22 +50,6 @@ class GivenBrokers:
 
     def log_tail(self) -> str:
         return ""
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports below the range from which the kernel serves outgoing connections, so nobody takes them."""
-    chance = random.Random()
-    found: list[int] = []
-    while len(found) < count:
-        port = chance.randrange(20000, 32000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        if port not in found:
-            found.append(port)
-    return found
 
 
 def wait_until_ready(brokers: Brokers | GivenBrokers, *, nodes: int | None = None) -> None:

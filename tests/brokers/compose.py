@@ -13,8 +13,9 @@ from pathlib import Path
 
 from pytest_docker.plugin import Services, get_docker_services
 
-from tests.brokers.brokers import free_ports, wait_until_ready
+from tests.brokers.brokers import wait_until_ready
 from tests.brokers.choice import KafkaChoiceError, compose_command
+from tests.brokers.ports import free_ports
 from tests.brokers.reaper import when_killed
 from tests.brokers.settings import KAFKA_IMAGE, environment_name
 

@@ -22,8 +22,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tests.brokers.brokers import free_ports, wait_until_ready
+from tests.brokers.brokers import wait_until_ready
 from tests.brokers.made_once import cache_folder, made_at, run
+from tests.brokers.ports import free_ports
 from tests.brokers.reaper import Process, when_killed
 from tests.brokers.settings import CLUSTER_ID, KAFKA_VERSION, ONE_BROKER, THREE_BROKERS
 

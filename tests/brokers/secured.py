@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.brokers.brokers import free_ports
 from tests.brokers.local_broker import LocalBrokers, local_brokers
+from tests.brokers.ports import free_ports
 from tests.brokers.settings import ONE_BROKER
 
 USER = "shop"

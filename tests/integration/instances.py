@@ -9,22 +9,17 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import random
 import signal
 import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka import Message
 
-from pykstreams.core.errors import ConfigError
-from pykstreams.http import Address
-from pykstreams.http.server import bound
 from tests.brokers.producers import producer_in_order
 from tests.brokers.reaper import Process
 from tests.process_tree import children
@@ -63,21 +58,6 @@ def get(port: int, target: str) -> tuple[int, Any]:
         return 0, None
     finally:
         connection.close()
-
-
-def free_ports(count: int) -> int:
-    """The first of some ports beside each other that nobody has, below those that outgoing connections get."""
-    chance = random.Random()
-    for _ in range(100):
-        port = chance.randrange(20_000, 32_000)
-        try:
-            with ExitStack() as held:
-                for number in range(port, port + count):
-                    held.enter_context(bound(Address("127.0.0.1", number)))
-            return port
-        except ConfigError:
-            continue
-    raise AssertionError("no ports are free")
 
 
 def wait_until(condition: Callable[[], object], what: str, missing: Callable[[], object] = lambda: "") -> None:

@@ -12,12 +12,12 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.brokers.ports import free_ports_in_a_row
 from tests.integration.instances import (
     PARTITIONS,
     Instances,
     Orders,
     Question,
-    free_ports,
     get,
     listening,
     questions,
@@ -50,7 +50,7 @@ def make(
         for _ in range(RECORDS):
             orders.write(KEYS)
         assert {orders.partition(key) for key in KEYS} == set(range(PARTITIONS))
-        port = free_ports(4)
+        port = free_ports_in_a_row(4)
         instances.start("one", port, workers=2)  # two processes, at two ports
         instances.start("two", port + 2)
         instances.start("three", port + 3)

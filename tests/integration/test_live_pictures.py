@@ -26,7 +26,8 @@ from selenium.webdriver.common.by import By
 from pykstreams.cli.live.frame import Moment, frame
 from pykstreams.cli.live.server import Server
 from pykstreams.cli.live.top import asked
-from tests.brokers.brokers import Brokers, create_topic, free_ports
+from tests.brokers.brokers import Brokers, create_topic
+from tests.brokers.ports import free_ports
 from tests.brokers.repeated import repeated
 from tests.integration.workers import ROOT, Workers
 from tests.unit.http.live.test_browser import DESK, PHONE, text, until

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.brokers.brokers import Brokers, create_topic, free_ports
+from tests.brokers.brokers import Brokers, create_topic
 from tests.brokers.choice import Flavour, chosen, compose_command
 from tests.brokers.compose import ensure_image
+from tests.brokers.ports import free_ports
 from tests.brokers.reaper import when_killed
 from tests.docs.pages import ROOT, Block, Page
 from tests.docs.shell import Running, Shell, matches, runs_by_now

@@ -20,7 +20,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from pykstreams.state.directory.file_lock import FileLock
-from tests.brokers.brokers import Brokers, create_topic, free_ports
+from tests.brokers.brokers import Brokers, create_topic
+from tests.brokers.ports import free_ports
 from tests.brokers.producers import producer_in_order
 from tests.brokers.reaper import Process
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pykstreams.cli.app import cli
-from tests.brokers.brokers import free_ports
 from tests.brokers.choice import compose_command
+from tests.brokers.ports import free_ports
 from tests.packaging.conftest import Released
 from tests.packaging.images import ROOT, image_with_wheels, said
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from pykstreams.core.clock import SystemClock
-from tests.brokers.brokers import free_ports
 from tests.brokers.made_once import cache_folder, made_at, run
+from tests.brokers.ports import free_ports
 from tests.brokers.reaper import Process
 
 VERSION: Final = "3.0.9"

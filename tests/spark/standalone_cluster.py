@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.brokers.brokers import free_ports
+from tests.brokers.ports import free_ports
 from tests.brokers.reaper import Process
 
 ROOT = Path(__file__).parents[2]
