@@ -14,14 +14,16 @@ _kept: Final[dict[int, socket.socket]] = {}
 
 
 def free_ports(count: int, among: range = AMONG) -> list[int]:
-    """Returns ports on which nobody listens, kept for this process until it ends."""
+    """Returns ports on which nobody listens, kept until this process ends; ``OSError`` where too few are left."""
     found: list[int] = []
     for port in _shuffled(among):
         if len(found) == count:
             break
         if _keep(port):
             found.append(port)
-    return _all_of(found, count, among)
+    if len(found) < count:
+        raise OSError(f"{count} ports were asked for, and {_shown(among)} have {len(found)} left")
+    return found
 
 
 def free_ports_in_a_row(count: int, among: range = AMONG) -> int:
@@ -36,17 +38,15 @@ def free_ports_in_a_row(count: int, among: range = AMONG) -> int:
             return first
         for port in row:
             _kept.pop(port).close()
-    return _all_of([], count, among)[0]
+    raise OSError(f"{count} ports in a row were asked for, and {_shown(among)} have none left")
 
 
 def _shuffled(ports: range) -> list[int]:
     return random.Random().sample(ports, len(ports))  # not by the seed of a test, which is the same in every process
 
 
-def _all_of(found: list[int], count: int, among: range) -> list[int]:
-    if len(found) < count:
-        raise OSError(f"{count} ports were asked for, and {among.start} to {among.stop - 1} have {len(found)} left")
-    return found
+def _shown(ports: range) -> str:
+    return f"{ports.start} to {ports.stop - 1}"
 
 
 def _keep(port: int) -> bool:

@@ -20,8 +20,16 @@ Without the hash check of foreign-key joins, the sixth schedule at the latest go
 that tests make on purpose shows in the 16th, then in the 39th and the 43rd.
 """
 
-A_FIFTH = max(30, SCHEDULES // 5)
-"""Schedules of each kind where there are many kinds."""
+_WHOLE = 150
+"""The number of schedules that stands for all of SCHEDULES when the night draws more."""
+
+
+def schedules(count: int) -> int:
+    """Returns how many to draw where SCHEDULES is not right: ``count``, and by night as many times more.
+
+    Fewer do where a join has many kinds, and more are needed where what goes wrong is rare.
+    """
+    return max(count, count * SCHEDULES // _WHOLE)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -17,7 +17,7 @@ from tests.simulation import test_non_key_joins as non_key
 from tests.simulation import test_outer_foreign_key_joins as outer
 from tests.simulation import test_repartitioned_row_joins as joins
 from tests.simulation.crashes import CrashingCluster
-from tests.simulation.schedules import SCHEDULES, Join, check
+from tests.simulation.schedules import Join, check, schedules
 
 pytestmark = pytest.mark.slow
 
@@ -109,7 +109,7 @@ JOINS: dict[str, Callable[[str | None], Join]] = {
 @pytest.mark.parametrize("store", ["result", None], ids=["stored", "not stored"])
 @pytest.mark.parametrize("kind", JOINS)
 def test_final_table_is_the_relational_join_although_workers_die(kind: str, store: str | None) -> None:
-    check(JOINS[kind](store), max(37, SCHEDULES // 4), stored=store is not None, make_cluster=CrashingCluster)
+    check(JOINS[kind](store), schedules(37), stored=store is not None, make_cluster=CrashingCluster)
 
 
 def test_a_row_that_loses_its_foreign_key_and_is_deleted_leaves_no_result_where_its_task_is_handed_over() -> None:
@@ -117,7 +117,7 @@ def test_a_row_that_loses_its_foreign_key_and_is_deleted_leaves_no_result_where_
     define, partitions = foreign_key.define("join", None), foreign_key.PARTITIONS
     withdrawals = Join(define, partitions, foreign_key.draw_withdrawals, foreign_key.inner)
 
-    check(withdrawals, max(300, 2 * SCHEDULES), stored=False, make_cluster=CrashingCluster)
+    check(withdrawals, schedules(300), stored=False, make_cluster=CrashingCluster)
 
 
 def test_where_changelogs_do_not_stay_behind_a_row_is_left_where_it_does_not_belong(
@@ -138,4 +138,4 @@ def test_where_repeated_records_are_taken_for_new_ones_wrong_rows_are_left(
     monkeypatch.setattr(CurrentRecord, "replayed", property(lambda record: False, lambda record, value: None))
 
     with pytest.raises(AssertionError, match="seed"):
-        check(JOINS[kind](None), max(450, 3 * SCHEDULES), make_cluster=CrashingCluster)
+        check(JOINS[kind](None), schedules(450), make_cluster=CrashingCluster)

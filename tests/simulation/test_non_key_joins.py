@@ -12,7 +12,7 @@ from pykstreams import Grouped, KStream, KTable, Materialized, Serdes, StreamsBu
 from pykstreams.core.windows import Window
 from pykstreams.serdes import TimeWindowedSerde
 from tests.simulation.cluster import Sent
-from tests.simulation.schedules import A_FIFTH, SCHEDULES, Join, check, final_rows, result_of
+from tests.simulation.schedules import Join, check, final_rows, result_of, schedules
 from tests.simulation.test_outer_foreign_key_joins import LEFT, PARTITIONS, RIGHT, both, collected, collection, draw
 
 Tables = Mapping[str, Mapping[str, str]]
@@ -72,7 +72,7 @@ def test_non_key_join_equals_the_relational_join(kind: str, selector: Selector) 
             draw,
             lambda tables: expected(tables, kind, selector),
         ),
-        max(75, SCHEDULES // 2),
+        schedules(75),
     )
 
 
@@ -87,7 +87,7 @@ def test_result_without_a_store_is_read_from_the_results_of_the_selected_key() -
             draw,
             lambda tables: {key: value.upper() for key, value in expected(tables, "left_join", own).items()},
         ),
-        A_FIFTH,
+        schedules(30),
     )
 
 
@@ -100,7 +100,7 @@ def test_retraction_takes_exactly_what_was_added(selector: Selector) -> None:
             draw,
             lambda tables: collection(expected(tables, "outer_join", selector)),
         ),
-        A_FIFTH,
+        schedules(30),
     )
 
 
@@ -111,7 +111,7 @@ def test_one_of_the_rows_that_select_a_key_stays_under_it(kind: str) -> None:
     def first_letter(key: str | None, mapped: str | None) -> str:
         return "other" if key is None else "ab" if key in "ab" else "cd"
 
-    for seed in range(A_FIFTH):
+    for seed in range(schedules(30)):
         join = Join(lambda builder: joined(builder, kind, first_letter, "result"), PARTITIONS, draw, lambda tables: {})
         made, _, _ = result_of(join, seed)
         rows = candidates(final_rows(draw(Random(seed))), kind, first_letter)
@@ -159,7 +159,7 @@ def test_windowed_table_joined_with_itself_shifted_equals_the_relational_join() 
             materialized=Materialized("result", key_serde=TimeWindowedSerde(Serdes.string(), SIZE)),
         )
 
-    for seed in range(A_FIFTH):
+    for seed in range(schedules(30)):
         made, _, _ = result_of(Join(define, {WORDS: 3}, draw_words, lambda tables: {}), seed)
         rows = largest(draw_words(Random(seed)))
 
@@ -187,7 +187,7 @@ def test_windowed_table_joined_with_a_table_without_windows_equals_the_relationa
         random.shuffle(mixed)
         return mixed
 
-    for seed in range(A_FIFTH):
+    for seed in range(schedules(30)):
         made, _, _ = result_of(Join(define, {WORDS: 3, RIGHT: 2}, draw_both, lambda tables: {}), seed)
         sent = draw_both(Random(seed))
         rows = largest([record for record in sent if record.topic == WORDS])

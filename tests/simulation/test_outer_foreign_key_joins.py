@@ -11,7 +11,7 @@ import pytest
 from pykstreams import Grouped, KTable, Materialized, Serdes, StreamsBuilder
 from pykstreams.serdes import CombinedKey, CombinedKeySerde, OptionalSerde
 from tests.simulation.cluster import Sent
-from tests.simulation.schedules import A_FIFTH, Join, check
+from tests.simulation.schedules import Join, check, schedules
 
 LEFT, RIGHT = "orders", "customers"
 PARTITIONS = {LEFT: 2, RIGHT: 3}
@@ -85,7 +85,7 @@ def test_full_outer_join_without_a_store_is_read_row_by_row() -> None:
             draw,
             lambda tables: {key: value.upper() for key, value in outer(tables, keeps_left=True).items()},
         ),
-        A_FIFTH,
+        schedules(30),
     )
 
 
@@ -123,5 +123,5 @@ def test_retraction_takes_exactly_what_was_added(keeps_left: bool) -> None:
             draw,
             lambda tables: collection(outer(tables, keeps_left=keeps_left)),
         ),
-        A_FIFTH,
+        schedules(30),
     )

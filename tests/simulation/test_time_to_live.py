@@ -15,7 +15,7 @@ from pykstreams.state.buffers.expiry_index import Entry, ExpiryIndex
 from pykstreams.topology.plan import SubtopologyPlan, TopologyPlan
 from tests.simulation.cluster import Sent, simulated
 from tests.simulation.crashes import CrashingCluster, MortalRunner
-from tests.simulation.schedules import SCHEDULES
+from tests.simulation.schedules import schedules
 
 TIME_TO_LIVE = 50
 END = 1_000
@@ -101,9 +101,9 @@ def planned(make: Any, guarantee: str, cache: int) -> tuple[TopologyPlan, Stream
     return builder.build().plan(config), config
 
 
-def check(make: Any, guarantee: str, schedules: int) -> None:
+def check(make: Any, guarantee: str, count: int) -> None:
     plans = [planned(make, guarantee, cache) for cache in (0, 10_000_000)]
-    for seed in range(schedules):
+    for seed in range(count):
         random = Random(seed)
         sent = drawn(random)
         cluster = TickingCluster(*random.choice(plans), {"in": PARTITIONS, "out": PARTITIONS}, seed)
@@ -124,7 +124,7 @@ def check(make: Any, guarantee: str, schedules: int) -> None:
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
 @pytest.mark.parametrize("make", [of_records, aggregated])
 def test_only_rows_that_are_not_due_are_left_in_the_end_although_workers_die(make: Any, guarantee: str) -> None:
-    check(make, guarantee, max(15, SCHEDULES // 10))
+    check(make, guarantee, schedules(15))
 
 
 @pytest.mark.parametrize("cache", [0, 10_000_000])
@@ -171,7 +171,7 @@ def test_where_entries_of_the_index_go_before_the_deletions_are_sent_rows_stay_f
     monkeypatch.setattr(ExpiryIndex, "work_off", at_once)
 
     with pytest.raises(AssertionError, match="seed"):
-        check(of_records, "at_least_once", SCHEDULES)
+        check(of_records, "at_least_once", schedules(150))
 
 
 @pytest.mark.nightly
@@ -179,7 +179,7 @@ def test_where_repeated_records_are_taken_for_new_ones_rows_have_no_entry(monkey
     monkeypatch.setattr(CurrentRecord, "replayed", property(lambda record: False, lambda record, value: None))
 
     with pytest.raises(AssertionError, match="seed"):
-        check(of_records, "at_least_once", SCHEDULES)
+        check(of_records, "at_least_once", schedules(450))
 
 
 @pytest.mark.nightly
@@ -190,4 +190,4 @@ def test_where_deletions_are_not_told_again_tables_below_keep_rows(monkeypatch: 
     )
 
     with pytest.raises(AssertionError, match="seed"):
-        check(of_records, "at_least_once", SCHEDULES)
+        check(of_records, "at_least_once", schedules(150))

@@ -422,9 +422,13 @@ def test_threads_of_the_client_are_not_waited_for_when_they_drop_records(
 
     logger = logging.Logger("client")
     logger.addHandler(Lines())
-    # whose address stays; one that is made anew meanwhile is not told to drop anything, and says nothing
-    kept = {"metadata.recovery.strategy": "none"}
-    client = Producer({"bootstrap.servers": "127.0.0.1:1", "debug": "queue", "logger": logger, **kept})
+    settings = {
+        "bootstrap.servers": "127.0.0.1:1",
+        "metadata.recovery.strategy": "none",  # by default a broker may be replaced just then, which says nothing
+        "debug": "queue",
+        "logger": logger,
+    }
+    client = Producer(settings)
     drop(WorkerProducer(client, DeliveryFailures(), FakeClock()))
     for _ in range(int(PATIENCE_S / 0.1)):
         if said:
