@@ -90,7 +90,7 @@ def result_of(
 
 def check(
     join: Join,
-    schedules: int = SCHEDULES,
+    count: int = SCHEDULES,
     first_seed: int = 0,
     *,
     stored: bool = True,
@@ -99,7 +99,7 @@ def check(
     """Runs schedules until one gives another result than the join, in the store or in the topic ``out``; its seed is
     in the message, and ``result_of`` runs it again. ``stored`` says whether there is a store.
     """
-    for seed in range(first_seed, first_seed + schedules):
+    for seed in range(first_seed, first_seed + count):
         made, expected, cluster = result_of(join, seed, make_cluster)
         assert made == (expected if stored else {}), f"seed {seed}"
         if "out" in join.partitions:
