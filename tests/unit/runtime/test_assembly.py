@@ -94,7 +94,8 @@ def make(clients: Clients) -> Make:
     ) -> ApplicationParts:
         config = StreamsConfig({"application.id": "shop", "bootstrap.servers": NOWHERE, **(settings or {})})
         clock = MockClock(0)
-        admin = ClusterAdmin(clients.get_admin({"bootstrap.servers": NOWHERE}), NOWHERE, clock, 1, Complaints())
+        asker = clients.get_admin({"bootstrap.servers": NOWHERE, "log_level": 0})  # that there is no broker is no news
+        admin = ClusterAdmin(asker, NOWHERE, clock, 1, Complaints())
         return ApplicationParts(
             plan=topology,
             config=config,
