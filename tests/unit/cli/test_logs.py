@@ -138,7 +138,7 @@ def test_an_error_that_nobody_expects_is_json_too(capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("level", ["debug", "info"])
 def test_an_error_of_ours_that_ends_the_program_is_json_too(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, level: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, level: str
 ) -> None:
     """Its text is there once, as on a terminal; the traceback, which ends with it, is for those who look for more."""
     monkeypatch.chdir(tmp_path)
@@ -147,8 +147,9 @@ def test_an_error_of_ours_that_ends_the_program_is_json_too(
         cli(["run", "missing.py", "--log-format", "json", "--log-level", level, *named])
 
     assert ended.value.code == 2
-    (line,) = [json.loads(one) for one in capfd.readouterr().err.splitlines()]
+    (line,) = json_lines(capsys)
+    said = str(line["message"])
     assert line["level"] == "error"
-    assert line["message"].startswith("ScriptError: ")
-    assert "missing.py" in line["message"]
+    assert said.startswith("ScriptError: ")
+    assert "missing.py" in said
     assert ("exception" in line) is (level == "debug")
