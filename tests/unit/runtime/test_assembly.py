@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import DiskFullError
@@ -38,6 +39,8 @@ from pykstreams.topology.plan import InternalTopic, TopologyPlan
 from tests.unit.runtime.plans import part, plan, source
 
 NOWHERE = "127.0.0.1:1"
+QUIET = {"log_level": 0}
+"""Settings of clients that say nothing: that there is no broker is no news."""
 TASK = TaskId(0, 0)
 LAYOUT = TopicLayout({"orders": 1}, {TASK: frozenset({TopicPartition("orders", 0)})})
 STATEFUL = plan(part(0, source("A", "orders"), changelogs={"rows": InternalTopic("log", "changelog", 1, {})}))
@@ -54,9 +57,12 @@ class Clients(DefaultKafkaClientSupplier):
         self.producers: list[Mapping[str, object]] = []
         self.restoring: list[Mapping[str, object]] = []
 
+    def get_admin(self, config: Mapping[str, object]) -> AdminClient:
+        return super().get_admin({**config, **QUIET})
+
     def get_producer(self, config: Mapping[str, object]) -> Producer:
         self.producers.append(config)
-        return super().get_producer({**config, "log_level": 0})  # that there is no broker is no news
+        return super().get_producer({**config, **QUIET})
 
     def get_restore_consumer(self, config: Mapping[str, object]) -> Consumer:
         self.restoring.append(config)
@@ -94,8 +100,7 @@ def make(clients: Clients) -> Make:
     ) -> ApplicationParts:
         config = StreamsConfig({"application.id": "shop", "bootstrap.servers": NOWHERE, **(settings or {})})
         clock = MockClock(0)
-        asker = clients.get_admin({"bootstrap.servers": NOWHERE, "log_level": 0})  # that there is no broker is no news
-        admin = ClusterAdmin(asker, NOWHERE, clock, 1, Complaints())
+        admin = ClusterAdmin(clients.get_admin({"bootstrap.servers": NOWHERE}), NOWHERE, clock, 1, Complaints())
         return ApplicationParts(
             plan=topology,
             config=config,
