@@ -28,7 +28,7 @@ from pykstreams.processors import (
 )
 from pykstreams.serdes.defaults import over_default
 from pykstreams.serdes.windowed import SessionWindowedSerde
-from pykstreams.topology.graph import Graph
+from pykstreams.topology.graph import Graph, WindowClosing
 from pykstreams.topology.step_facts import described_windows
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ class TimeWindowedCogroupedKStream(TellsWhere, Generic[K, VR]):
         def operator(aggregator: OneAggregator[K, VR], old: bool) -> OperatorSupplier:
             return window_operator(windows, store.name, Aggregation(initializer, aggregator), old)
 
-        key_serde = windowed_key_serde(store)
-        return KTable(records.aggregated(name, store, operator, WindowedView, key_serde, windows.grace_period_ms))
+        key_serde, closing = windowed_key_serde(store), WindowClosing(windows.grace_period_ms)
+        return KTable(records.aggregated(name, store, operator, WindowedView, key_serde, closing))
 
 
 class SessionWindowedCogroupedKStream(TellsWhere, Generic[K, VR]):
@@ -206,5 +206,5 @@ class SessionWindowedCogroupedKStream(TellsWhere, Generic[K, VR]):
             )
 
         key_serde = None if store.key_serde is None else over_default(store.key_serde, SessionWindowedSerde)
-        grace_ms = windows.grace_period_ms + windows.inactivity_gap_ms
-        return KTable(records.aggregated(name, store, operator, StoredView, key_serde, grace_ms))
+        closing = WindowClosing(windows.grace_period_ms + windows.inactivity_gap_ms)
+        return KTable(records.aggregated(name, store, operator, StoredView, key_serde, closing))

@@ -71,7 +71,7 @@ from pykstreams.processors.process import FunctionOperator
 from pykstreams.processors.sinks.sql_sink import SqlSink
 from pykstreams.serdes.base import Serde
 from pykstreams.serdes.defaults import SerdeOrDefault
-from pykstreams.topology.graph import OperatorNode, Step, StreamSinkNode
+from pykstreams.topology.graph import Effect, OperatorNode, Step, StreamSinkNode
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -333,7 +333,7 @@ class KStream(TellsWhere, Generic[K, V]):
             write = "table.to_stream()" if isinstance(other, KTable) else f"builder.stream({topic})"
             raise unexpected("other", other, KStream, write)
         mine, theirs = self._place, other._place
-        node = OperatorNode(mine.graph.namer.named(name, "KSTREAM-MERGE-"), PassThrough, merges=True)
+        node = OperatorNode(mine.graph.namer.named(name, "KSTREAM-MERGE-"), PassThrough, effect=Effect.MERGES)
         mine.graph.add(node, mine.node, theirs.node)
         rekeyed = mine.rekeyed or theirs.rekeyed
         keys = merged(mine.key_serde, theirs.key_serde) or stand_in("merge", keys_of(mine), keys_of(theirs))
@@ -771,11 +771,11 @@ class KStream(TellsWhere, Generic[K, V]):
         return KStream(kept)
 
     def _with_new_values(self, step: Step, values: SerdeOrDefault) -> KStream[K, VR]:
-        place, node = self._place, self._add(step, changes_value=True)
+        place, node = self._place, self._add(step, Effect.CHANGES_VALUE)
         return KStream(Place(place.graph, node, node.name, place.key_serde, values, place.sources, place.rekeyed))
 
     def _rekeyed(self, step: Step, keys: SerdeOrDefault, values: SerdeOrDefault) -> KStream[KR, VR]:
-        place, node = self._place, self._add(step, changes_key=True)
+        place, node = self._place, self._add(step, Effect.CHANGES_KEY)
         return KStream(Place(place.graph, node, node.name, keys, values, place.sources, rekeyed=True))
 
     def _grouped(self, options: Grouped[K, V]) -> Grouped[K, V]:
@@ -786,13 +786,7 @@ class KStream(TellsWhere, Generic[K, V]):
             value_serde=options.value_serde or passed_on(place.value_serde),
         )
 
-    def _add(self, step: Step, *, changes_key: bool = False, changes_value: bool = False) -> OperatorNode:
-        node = OperatorNode(
-            step.name,
-            lambda: step.operator,
-            stores=lambda: step.stores,
-            changes_key=changes_key,
-            changes_value=changes_value,
-        )
+    def _add(self, step: Step, effect: Effect = Effect.KEEPS) -> OperatorNode:
+        node = OperatorNode(step.name, lambda: step.operator, stores=lambda: step.stores, effect=effect)
         self._place.graph.add(node, self._place.node)
         return node

@@ -46,6 +46,7 @@ from pykstreams.processors import (
 from pykstreams.serdes.defaults import SerdeOrDefault, over_default
 from pykstreams.serdes.primitives import LongSerde
 from pykstreams.serdes.windowed import SessionWindowedSerde
+from pykstreams.topology.graph import WindowClosing
 from pykstreams.topology.step_facts import described_windows
 
 if TYPE_CHECKING:
@@ -317,7 +318,6 @@ def _windowed_table(
         after how many ms without input windows close.
     """
     late_child, idle = late_child_of(node, late_records_to), IdleWindows.after(idle_ms)
+    closing = WindowClosing(grace_ms, idle.close_after)
     logic = AggregatedTable(store, lambda kept, old: operator(kept, old, late_child, idle.idle_ms), view)
-    table = records.aggregated(node, store, logic, key_serde, grace_ms=grace_ms, late_records_to=late_records_to)
-    table.place.node.close_when_idle = idle.close_after
-    return KTable(table)
+    return KTable(records.aggregated(node, store, logic, key_serde, closing=closing, late_records_to=late_records_to))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final
 
 from pykstreams.core.errors import TopologyError
@@ -28,30 +29,50 @@ from pykstreams.topology.topology import Topology
 _FAIL_ON_INVALID_TIMESTAMP: Final = FailOnInvalidTimestamp()
 
 
+class Effect(Enum):
+    """What an operation does to the records of a stream, as far as the optimizer asks."""
+
+    KEEPS = auto()
+    CHANGES_VALUE = auto()
+    CHANGES_KEY = auto()
+    """And maybe the value."""
+    MERGES = auto()
+    """Puts the records of several streams into one, as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowClosing:
+    """When the windows of an aggregation close.
+
+    ``grace_ms`` is how long after its end a window may change. ``when_idle`` lets windows close by the wall clock, too,
+    after so many ms without input; ``None`` where they cannot.
+    """
+
+    grace_ms: int
+    when_idle: Callable[[int], None] | None = None
+
+
 class GraphNode:
     """A logical node. Subclasses say in ``write`` what it becomes.
 
     ``joins_null_keys`` marks joins that give results for records without key: repartition topics above keep these.
     ``versioned`` says whether the table of this node is kept in a versioned store; ``None``: it is like its parents.
-    ``close_when_idle`` lets the windows of an aggregation close by the wall clock after so many ms without input.
+    ``closing`` is that of an aggregation in windows; ``None``: the node has no windows of its own.
     """
 
     def __init__(
         self,
         name: str,
         *,
-        changes_key: bool = False,
-        changes_value: bool = False,
-        merges: bool = False,
+        effect: Effect = Effect.KEEPS,
+        closing: WindowClosing | None = None,
+        joins_null_keys: bool = False,
         versioned: bool | None = None,
     ) -> None:
         self.name = name
-        self.changes_key = changes_key
-        self.changes_value = changes_value
-        self.merges = merges
-        self.grace_ms: int | None = None
-        self.close_when_idle: Callable[[int], None] | None = None
-        self.joins_null_keys = False
+        self.effect = effect
+        self.closing = closing
+        self.joins_null_keys = joins_null_keys
         self.versioned = versioned
         self.priority = 0
         self.graph: Graph | None = None
@@ -196,10 +217,7 @@ class GlobalStoreNode(GraphNode):
 
 
 class OperatorNode(GraphNode):
-    """Runs an operator; adds the stores that it brings and connects those that it names.
-
-    ``grace_ms`` is how long after its end a window of this aggregation may change; ``None`` where there are no windows.
-    """
+    """Runs an operator; adds the stores that it brings and connects those that it names."""
 
     def __init__(
         self,
@@ -208,16 +226,12 @@ class OperatorNode(GraphNode):
         *,
         stores: Callable[[], tuple[StoreFactory, ...]] = tuple,
         connect: tuple[str, ...] = (),
-        changes_key: bool = False,
-        changes_value: bool = False,
-        merges: bool = False,
-        grace_ms: int | None = None,
+        effect: Effect = Effect.KEEPS,
+        closing: WindowClosing | None = None,
         joins_null_keys: bool = False,
         versioned: bool | None = None,
     ) -> None:
-        super().__init__(name, changes_key=changes_key, changes_value=changes_value, merges=merges, versioned=versioned)
-        self.grace_ms = grace_ms
-        self.joins_null_keys = joins_null_keys
+        super().__init__(name, effect=effect, closing=closing, joins_null_keys=joins_null_keys, versioned=versioned)
         self.operator = operator
         self.stores = stores
         self.connect = connect
@@ -310,10 +324,9 @@ class StreamStreamJoinNode(GraphNode):
         self_join: Step,
         joins_null_keys: bool,
     ) -> None:
-        super().__init__(merge.name)
+        super().__init__(merge.name, joins_null_keys=joins_null_keys)
         self.this_windowed = this_windowed
         self.other_windowed = other_windowed
-        self.joins_null_keys = joins_null_keys
         self.joins_itself = False
         self._steps = this_join, other_join, merge
         self._self_join = self_join

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pykstreams.core.errors import StreamsError, TopologyError
 from pykstreams.serdes.defaults import SerdeOrDefault
 from pykstreams.topology.graph import (
+    Effect,
     Graph,
     GraphNode,
     RepartitionNode,
@@ -139,7 +140,7 @@ def _merge_repartition_topics(
 
 def _repartitions_by_key_changer(graph: Graph) -> dict[GraphNode, list[RepartitionNode]]:
     nodes = graph.nodes()
-    found: dict[GraphNode, list[RepartitionNode]] = {node: [] for node in nodes if node.changes_key}
+    found: dict[GraphNode, list[RepartitionNode]] = {node: [] for node in nodes if node.effect is Effect.CHANGES_KEY}
     for node in nodes:
         if isinstance(node, RepartitionNode) and node.optimizable:
             changer = _key_changer_of(node)
@@ -152,7 +153,7 @@ def _repartitions_by_key_changer(graph: Graph) -> dict[GraphNode, list[Repartiti
             if all(_lies_below(repartition, merge) for repartition in repartitions) and _lies_below(merge, changer)
         ]
         for merge in nodes
-        if merge.merges
+        if merge.effect is Effect.MERGES
     }
     for merge, changers in feeding.items():
         found[merge] = list(dict.fromkeys(r for changer in changers for r in found[changer]))
@@ -163,8 +164,8 @@ def _repartitions_by_key_changer(graph: Graph) -> dict[GraphNode, list[Repartiti
 
 def _key_changer_of(repartition: RepartitionNode) -> GraphNode | None:
     """The operation that made the repartitioning needed, unless a change of values lies in between."""
-    changer = _ancestor(repartition, lambda node: node.changes_key)
-    nearest = _ancestor(repartition, lambda node: node.changes_key or node.changes_value)
+    changer = _ancestor(repartition, lambda node: node.effect is Effect.CHANGES_KEY)
+    nearest = _ancestor(repartition, lambda node: node.effect in (Effect.CHANGES_KEY, Effect.CHANGES_VALUE))
     return changer if changer is nearest else None
 
 

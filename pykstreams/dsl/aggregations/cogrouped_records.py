@@ -28,7 +28,7 @@ from pykstreams.dsl.stores.window_materialization import WindowTableStore
 from pykstreams.dsl.table import Table
 from pykstreams.processors import AnyTableView, PassThrough
 from pykstreams.serdes.defaults import OverDefault, SerdeOrDefault
-from pykstreams.topology.graph import Graph, GraphNode, OperatorNode
+from pykstreams.topology.graph import Graph, GraphNode, OperatorNode, WindowClosing
 from pykstreams.topology.placement.key_placement import KeyPlacement
 
 AGGREGATE = "COGROUPKSTREAM-AGGREGATE-"
@@ -101,7 +101,7 @@ class CogroupedRecords(Generic[K, VR]):
         operator: Callable[[OneAggregator[K, VR], bool], OperatorSupplier],
         view: Callable[[str], AnyTableView],
         key_serde: SerdeOrDefault,
-        grace_ms: int | None = None,
+        closing: WindowClosing | None = None,
     ) -> Table:
         """Adds an aggregation of all these streams over that store.
 
@@ -121,7 +121,7 @@ class CogroupedRecords(Generic[K, VR]):
                 graph.namer.suffixed(name, f"-cogroup-agg-{number}", AGGREGATE),
                 _operator_of(logic, operator, aggregator),
                 stores=logic.stores,
-                grace_ms=grace_ms,
+                closing=closing,
                 versioned=store.history_ms is not None,
             )
             graph.add(node, parent)

@@ -18,7 +18,7 @@ from pykstreams.dsl.stores.materialization import DslStore
 from pykstreams.dsl.stores.table_logic import TableLogic
 from pykstreams.dsl.table import Table
 from pykstreams.serdes.defaults import SerdeOrDefault
-from pykstreams.topology.graph import GraphNode, OperatorNode, RepartitionNode
+from pykstreams.topology.graph import GraphNode, OperatorNode, RepartitionNode, WindowClosing
 from pykstreams.topology.placement.key_placement import KeyPlacement
 
 K = TypeVar("K")
@@ -48,7 +48,7 @@ class GroupedRecords(Generic[K, V, S]):
         logic: TableLogic,
         key_serde: SerdeOrDefault,
         *,
-        grace_ms: int | None = None,
+        closing: WindowClosing | None = None,
         late_records_to: LateRecordsTo[S] | None = None,
     ) -> Table:
         """Adds an aggregation of that name over that store, behind a repartition topic where one is needed.
@@ -58,7 +58,7 @@ class GroupedRecords(Generic[K, V, S]):
         graph, sources = self.place.graph, self.place.sources
         parent: GraphNode = self.place.node
         node = OperatorNode(
-            name, logic.operator, stores=logic.stores, grace_ms=grace_ms, versioned=store.history_ms is not None
+            name, logic.operator, stores=logic.stores, closing=closing, versioned=store.history_ms is not None
         )
         if self.place.is_scattered:
             parent = self.repartitioned(store)

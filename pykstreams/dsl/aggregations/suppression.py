@@ -196,8 +196,8 @@ def grace_above(node: GraphNode) -> int:
 
 
 def _grace_above(node: GraphNode, below: tuple[str, ...]) -> int:
-    if node.grace_ms is not None:
-        return node.grace_ms
+    if node.closing is not None:
+        return node.closing.grace_ms
     path = (node.name, *below)
     parents = [parent for parent in node.parents if parent.parents]  # the root is nobody's table
     if not parents:
@@ -214,16 +214,16 @@ def close_when_idle(node: GraphNode, idle_ms: int) -> None:
     A record that belongs to a window whose result has gone on is late there then. ``TopologyError`` for cogrouped
     streams, each of which has a time of its own.
     """
-    if node.grace_ms is None:
+    if node.closing is None:
         for parent in node.parents:
             close_when_idle(parent, idle_ms)
-    elif node.close_when_idle is None:
+    elif node.closing.when_idle is None:
         raise TopologyError(
             f"{node.name} aggregates cogrouped streams, whose windows cannot close while input is idle, since each "
             "stream has a time of its own; leave idle away, or merge the streams and aggregate them as one"
         )
     else:
-        node.close_when_idle(idle_ms)
+        node.closing.when_idle(idle_ms)
 
 
 def _checked(name: str | None) -> str | None:

@@ -55,6 +55,7 @@ from pykstreams.state.interfaces.store import TaskStore
 from pykstreams.state.key_values.subscriptions import subscription_store
 from pykstreams.state.spec import StoreBuilder
 from pykstreams.topology.graph import (
+    Effect,
     Graph,
     GraphNode,
     OperatorNode,
@@ -345,7 +346,7 @@ def _key_sources(node: GraphNode) -> Iterator[tuple[str, object]]:
     elif isinstance(node, RepartitionNode | PlainRepartitionNode):
         serde = node.settings.key_serde
         yield node.settings.topic, None if serde is None else serde.deserializer
-    elif not node.changes_key:
+    elif node.effect is not Effect.CHANGES_KEY:
         for parent in node.parents:
             yield from _key_sources(parent)
 

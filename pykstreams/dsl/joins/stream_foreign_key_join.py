@@ -18,7 +18,7 @@ from pykstreams.dsl.table import Table
 from pykstreams.processors.joins.stream_foreign_key_join import JoinCarried, OwnKeys, SelectForeignKey, SelectOwnKey
 from pykstreams.serdes.carried import CarriedSerde
 from pykstreams.serdes.defaults import over_default
-from pykstreams.topology.graph import OperatorNode
+from pykstreams.topology.graph import Effect, OperatorNode
 
 
 def join_stream_by_foreign_key(
@@ -78,6 +78,6 @@ def join_stream_by_foreign_key(
 
 
 def _added(above: Place, name: str, operator: OperatorSupplier) -> Place:
-    node = OperatorNode(name, lambda: operator, changes_key=True)
+    node = OperatorNode(name, lambda: operator, effect=Effect.CHANGES_KEY)
     above.graph.add(node, above.node)
     return Place(above.graph, node, name, None, None, above.sources, rekeyed=True)

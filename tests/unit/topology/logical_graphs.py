@@ -7,6 +7,7 @@ from typing import Any
 
 from pykstreams.processors import Filter, FilterNothing, PassThrough
 from pykstreams.topology.graph import (
+    Effect,
     Graph,
     GraphNode,
     OperatorNode,
@@ -36,20 +37,11 @@ def add_step(
     graph: Graph,
     name: str,
     *parents: GraphNode,
-    changes_key: bool = False,
-    changes_value: bool = False,
-    merges: bool = False,
+    effect: Effect = Effect.KEEPS,
     joins_null_keys: bool = False,
 ) -> OperatorNode:
     """Adds a step that forwards what it gets."""
-    node = OperatorNode(
-        name,
-        PassThrough,
-        changes_key=changes_key,
-        changes_value=changes_value,
-        merges=merges,
-        joins_null_keys=joins_null_keys,
-    )
+    node = OperatorNode(name, PassThrough, effect=effect, joins_null_keys=joins_null_keys)
     graph.add(node, *parents)
     return node
 

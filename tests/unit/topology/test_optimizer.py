@@ -9,6 +9,7 @@ import pytest
 from pykstreams.errors import StreamsError, TopologyError
 from pykstreams.processors import PassThrough
 from pykstreams.topology.graph import (
+    Effect,
     Graph,
     RepartitionNode,
     SourceSettings,
@@ -78,7 +79,7 @@ def test_a_table_reuses_its_topic_as_changelog_only_when_asked_for(wanted: froze
 
 def test_branches_of_one_change_of_keys_go_through_one_topic() -> None:
     graph = Graph()
-    changer = add_step(graph, "changer", add_source(graph, "source", "in"), changes_key=True)
+    changer = add_step(graph, "changer", add_source(graph, "source", "in"), effect=Effect.CHANGES_KEY)
     kept = add_step(graph, "kept", changer)
     one, two = add_repartition(graph, "one", kept), add_repartition(graph, "two", changer)
     counted, joined = add_step(graph, "counted", one), add_step(graph, "joined", two)
@@ -95,7 +96,7 @@ def test_branches_of_one_change_of_keys_go_through_one_topic() -> None:
 
 def test_merged_topic_has_the_first_serdes_that_a_branch_gives_and_comes_where_the_change_of_keys_does() -> None:
     graph = Graph()
-    changer = add_step(graph, "changer", add_source(graph, "source", "in"), changes_key=True)
+    changer = add_step(graph, "changer", add_source(graph, "source", "in"), effect=Effect.CHANGES_KEY)
     add_step(graph, "later", changer)
     add_repartition(graph, "one", changer, value_serde="a value serde")
     add_repartition(graph, "two", changer, key_serde="a key serde", value_serde="another one")
@@ -109,8 +110,8 @@ def test_merged_topic_has_the_first_serdes_that_a_branch_gives_and_comes_where_t
 def test_streams_whose_keys_have_changed_go_through_one_topic_behind_their_merge() -> None:
     graph = Graph()
     source = add_source(graph, "source", "in")
-    left, right = (add_step(graph, name, source, changes_key=True) for name in ("left", "right"))
-    merge = add_step(graph, "merge", left, right, merges=True)
+    left, right = (add_step(graph, name, source, effect=Effect.CHANGES_KEY) for name in ("left", "right"))
+    merge = add_step(graph, "merge", left, right, effect=Effect.MERGES)
     counted = add_step(graph, "counted", add_repartition(graph, "one", merge))
     summed = add_step(graph, "summed", add_repartition(graph, "two", merge))
     optimize(graph, MERGE, make_repartition)
@@ -122,7 +123,7 @@ def test_streams_whose_keys_have_changed_go_through_one_topic_behind_their_merge
 
 def test_branches_that_come_by_one_step_cannot_be_merged_and_the_error_tells_the_cure() -> None:
     graph = Graph()
-    changer = add_step(graph, "changer", add_source(graph, "source", "in"), changes_key=True)
+    changer = add_step(graph, "changer", add_source(graph, "source", "in"), effect=Effect.CHANGES_KEY)
     kept = add_step(graph, "kept", changer)
     add_repartition(graph, "one", kept)
     add_repartition(graph, "two", kept)
@@ -133,7 +134,7 @@ def test_branches_that_come_by_one_step_cannot_be_merged_and_the_error_tells_the
 
 def test_branches_keep_their_topics_unless_asked_for() -> None:
     graph = Graph()
-    changer = add_step(graph, "changer", add_source(graph, "source", "in"), changes_key=True)
+    changer = add_step(graph, "changer", add_source(graph, "source", "in"), effect=Effect.CHANGES_KEY)
     one, two = add_repartition(graph, "one", changer), add_repartition(graph, "two", changer)
     optimize(graph, NOTHING, make_repartition)
 
@@ -142,8 +143,8 @@ def test_branches_keep_their_topics_unless_asked_for() -> None:
 
 def test_a_topic_behind_a_change_of_values_stays_where_it_is() -> None:
     graph = Graph()
-    changer = add_step(graph, "changer", add_source(graph, "source", "in"), changes_key=True)
-    mapped = add_step(graph, "mapped", changer, changes_value=True)
+    changer = add_step(graph, "changer", add_source(graph, "source", "in"), effect=Effect.CHANGES_KEY)
+    mapped = add_step(graph, "mapped", changer, effect=Effect.CHANGES_VALUE)
     repartition = add_repartition(graph, "one", mapped)
     optimize(graph, MERGE, make_repartition)
 

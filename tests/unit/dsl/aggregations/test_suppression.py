@@ -27,7 +27,7 @@ from pykstreams.errors import (
     TopologyError,
 )
 from pykstreams.testing import TopologyTestDriver
-from pykstreams.topology.graph import GraphNode, OperatorNode
+from pykstreams.topology.graph import GraphNode, OperatorNode, WindowClosing
 
 CONFIG = StreamsConfig(
     {
@@ -157,7 +157,7 @@ def graph(*edges: tuple[GraphNode, GraphNode]) -> None:
 
 
 def windowed(name: str, grace_ms: int) -> OperatorNode:
-    return OperatorNode(name, lambda: None, grace_ms=grace_ms)  # type: ignore[arg-type, return-value]  # never made
+    return OperatorNode(name, lambda: None, closing=WindowClosing(grace_ms))  # type: ignore[arg-type, return-value]  # never made
 
 
 def test_the_longest_grace_of_joined_tables_counts() -> None:
