@@ -11,7 +11,7 @@ import secrets
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from pykstreams.core.clock import SystemClock
 from pykstreams.core.config import StreamsConfig
@@ -23,6 +23,11 @@ LOCAL: Final = "localhost:9092"
 _START_TIMEOUT_S: Final = 60.0
 _DOCKER_TIMEOUT_S: Final = 300.0
 """The image may have to be pulled."""
+
+_STARTS: Final = 3
+"""How many ports are tried: a free one may be taken by another program before Docker has it."""
+_PORT_TAKEN: Final = ("port is already allocated", "address already in use")
+"""What Docker says then."""
 
 _SETTINGS: Mapping[str, str] = {
     "KAFKA_NODE_ID": "1",
@@ -42,11 +47,18 @@ class NoKafkaError(Exception):
     """There is no broker for tests; the text says how to get one."""
 
 
+class Ran(NamedTuple):
+    """What a program has printed; ``output`` is ``None`` where it is missing, fails or hangs."""
+
+    output: str | None
+    error: str = ""
+
+
 class Machine(Protocol):
     """The questions to the machine that tests run on."""
 
-    def run(self, command: Sequence[str], timeout_s: float) -> str | None:
-        """Runs a program and returns what it prints; ``None`` where it is missing or fails."""
+    def run(self, command: Sequence[str], timeout_s: float) -> Ran:
+        """Runs a program to its end."""
         ...
 
     def listens(self, address: str) -> bool:
@@ -65,12 +77,12 @@ class Machine(Protocol):
 class ThisMachine:
     """The real one."""
 
-    def run(self, command: Sequence[str], timeout_s: float) -> str | None:
+    def run(self, command: Sequence[str], timeout_s: float) -> Ran:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s)
-        except (FileNotFoundError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout if done.returncode == 0 else None
+        except (FileNotFoundError, subprocess.TimeoutExpired) as error:
+            return Ran(None, str(error))
+        return Ran(done.stdout if done.returncode == 0 else None, done.stderr)
 
     def listens(self, address: str) -> bool:
         host, _, port = address.rpartition(":")
@@ -97,7 +109,7 @@ def broker(environment: Mapping[str, str], machine: Machine) -> Iterator[str]:
     """
     if given := environment.get("KAFKA_BOOTSTRAP_SERVERS"):
         yield given
-    elif machine.run(("docker", "version"), 30) is not None:
+    elif machine.run(("docker", "version"), 30).output is not None:
         with _in_docker(environment.get("KAFKA_IMAGE", IMAGE), machine) as address:
             yield address
     elif machine.listens(LOCAL):
@@ -111,25 +123,48 @@ def broker(environment: Mapping[str, str], machine: Machine) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _in_docker(image: str, machine: Machine) -> Iterator[str]:
-    name, port = f"pykstreams-kafka-{secrets.token_hex(4)}", machine.free_port()
-    address = f"127.0.0.1:{port}"
-    settings = {
-        **_SETTINGS,
-        "KAFKA_LISTENERS": f"CONTROLLER://localhost:9093,PLAINTEXT://:{port}",
-        "KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://{address}",
-    }
-    variables = [part for setting, value in settings.items() for part in ("--env", f"{setting}={value}")]
-    start = ("docker", "run", "--detach", "--rm", "--name", name, "--publish", f"{address}:{port}", *variables, image)
+    name = f"pykstreams-kafka-{secrets.token_hex(4)}"
     try:
-        if machine.run(start, _DOCKER_TIMEOUT_S) is None:
-            raise NoKafkaError(
-                f"Docker did not start {image!r} ({' '.join(start)}); set KAFKA_IMAGE to one that is there"
-            )
+        address = _started(image, name, machine)
         try:
             machine.wait_until_ready(address)
         except ClusterError as error:
             log = machine.run(("docker", "logs", "--tail", "40", name), 30)
-            raise NoKafkaError(f"the broker of {image!r} does not answer at {address}: {error}\n{log or ''}") from error
+            raise NoKafkaError(
+                f"the broker of {image!r} does not answer at {address}: {error}\n{log.output or ''}"
+            ) from error
         yield address
     finally:
-        machine.run(("docker", "rm", "--force", name), 60)
+        _remove(name, machine)
+
+
+def _started(image: str, name: str, machine: Machine) -> str:
+    """Starts a broker, and returns its address."""
+    for others_left in reversed(range(_STARTS)):
+        port = machine.free_port()
+        start = _start_command(image, name, port)
+        ran = machine.run(start, _DOCKER_TIMEOUT_S)
+        if ran.output is not None:
+            return f"127.0.0.1:{port}"
+        if not others_left or not any(said in ran.error for said in _PORT_TAKEN):
+            break
+        _remove(name, machine)
+    raise NoKafkaError(
+        f"Docker did not start {image!r}: {ran.error.strip()}; the command was {' '.join(start)}. If there is no such "
+        "image, set KAFKA_IMAGE to one that is there"
+    )
+
+
+def _start_command(image: str, name: str, port: int) -> tuple[str, ...]:
+    settings = {
+        **_SETTINGS,
+        "KAFKA_LISTENERS": f"CONTROLLER://localhost:9093,PLAINTEXT://:{port}",
+        "KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://127.0.0.1:{port}",
+    }
+    variables = [part for setting, value in settings.items() for part in ("--env", f"{setting}={value}")]
+    publish = f"127.0.0.1:{port}:{port}"
+    return ("docker", "run", "--detach", "--rm", "--name", name, "--publish", publish, *variables, image)
+
+
+def _remove(name: str, machine: Machine) -> None:
+    machine.run(("docker", "rm", "--force", name), 60)
