@@ -48,7 +48,7 @@ class NoKafkaError(Exception):
 
 
 class Ran(NamedTuple):
-    """What a program has printed; ``output`` is ``None`` where it is missing, fails or hangs."""
+    """The output of a program and its messages; ``output`` is ``None`` where it is missing, fails or hangs."""
 
     output: str | None
     error: str = ""

@@ -30,7 +30,7 @@ _FAIL_ON_INVALID_TIMESTAMP: Final = FailOnInvalidTimestamp()
 
 
 class Effect(Enum):
-    """What an operation does to the records of a stream, as far as the optimizer asks."""
+    """The kinds of operations on a stream that the optimizer tells apart, by what they do to its records."""
 
     KEEPS = auto()
     CHANGES_VALUE = auto()
