@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import weakref
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
 
 from pykstreams.core.errors import ConfigError
@@ -23,6 +23,7 @@ from pykstreams.core.types import Decoder, Encoder, Headers
 from pykstreams.serdes.base import CompiledSerde, refused_bytes, refused_value
 from pykstreams.serdes.json.structured import Convert, json_writer, plain_reader, plain_writer
 from pykstreams.serdes.registry.first_requests import FirstRequest, RegistryClient, is_sought, requests_of
+from pykstreams.serdes.registry.quick_avro import quick_reader, quick_writer
 from pykstreams.serdes.registry.registry_address import shown_settings, without_credentials
 
 if TYPE_CHECKING:
@@ -83,14 +84,19 @@ class SchemaRegistryAvroSerde(CompiledSerde[T], Generic[T]):
     ) -> None:
         avro = _module("avro", "SchemaRegistryAvroSerde", "confluent-kafka[schemaregistry]")
         client = registry_client(registry)
-        take_apart, make = _conversions(type_, plain_writer, plain_reader)
-        self._framing = _Framing(
-            "SchemaRegistryAvroSerde",
-            is_key,
-            client,
-            lambda asked: avro.AvroSerializer(asked, _text(schema), take_apart, _settings(serializer_config)),
-            lambda: avro.AvroDeserializer(client, None, make, conf=_settings(deserializer_config)),
-        )
+        text = _text(schema)
+        take_apart = None if type_ is None else plain_writer(type_)
+        make = None if type_ is None else plain_reader(type_)
+
+        def make_serializer(asked: object) -> Any:
+            serializer = avro.AvroSerializer(asked, text, _with_context(take_apart), _settings(serializer_config))
+            return quick_writer(serializer, text, serializer_config or {}, take_apart)
+
+        def make_deserializer() -> Any:
+            deserializer = avro.AvroDeserializer(client, None, _with_context(make), conf=_settings(deserializer_config))
+            return quick_reader(deserializer, client, deserializer_config or {}, make)
+
+        self._framing = _Framing("SchemaRegistryAvroSerde", is_key, client, make_serializer, make_deserializer)
 
     def __repr__(self) -> str:
         return self._framing.name
@@ -149,14 +155,17 @@ class SchemaRegistryJsonSerde(CompiledSerde[T], Generic[T]):
     ) -> None:
         json_schema = _module("json_schema", "SchemaRegistryJsonSerde", "confluent-kafka[json]")
         client = registry_client(registry)
-        take_apart, make = _conversions(type_, json_writer, partial(plain_reader, of_json=True, refused=(bytes,)))
+        take_apart = None if type_ is None else json_writer(type_)
+        make = None if type_ is None else plain_reader(type_, of_json=True, refused=(bytes,))
         text = _text(schema)
         self._framing = _Framing(
             "SchemaRegistryJsonSerde",
             is_key,
             client,
-            lambda asked: json_schema.JSONSerializer(text, asked, take_apart, _settings(serializer_config)),
-            lambda: json_schema.JSONDeserializer(text, make, client, _settings(deserializer_config)),
+            lambda asked: json_schema.JSONSerializer(
+                text, asked, _with_context(take_apart), _settings(serializer_config)
+            ),
+            lambda: json_schema.JSONDeserializer(text, _with_context(make), client, _settings(deserializer_config)),
         )
 
     def __repr__(self) -> str:
@@ -346,11 +355,6 @@ def _text(schema: object) -> object:
     return json.dumps(schema) if isinstance(schema, Mapping | list) else schema
 
 
-def _conversions(
-    type_: object, writer: Callable[[object], Convert], reader: Callable[[object], Convert]
-) -> tuple[Any, Any]:
-    """Returns the conversions in the form of ``confluent_kafka``, which also hands them the context."""
-    if type_ is None:
-        return None, None
-    take_apart, make = writer(type_), reader(type_)
-    return (lambda value, context: take_apart(value)), (lambda plain, context: make(plain))
+def _with_context(convert: Convert | None) -> Callable[[object, object], object] | None:
+    """Returns a conversion in the form of ``confluent_kafka``, which also gives it the context."""
+    return None if convert is None else lambda value, context: convert(value)
