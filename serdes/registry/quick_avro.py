@@ -12,9 +12,9 @@ record; and so do keys, of which they keep the last one for the rules of values.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 HEAD: Final = 5
 """The bytes in front: a zero, and the id of the schema."""
@@ -29,7 +29,7 @@ _PLAIN_SETTINGS: Final = frozenset({"auto.register.schemas", "normalize.schemas"
 """They only count when a schema is registered."""
 
 _Convert: TypeAlias = Callable[[object], object]
-_Schema: TypeAlias = "str | list[Any] | dict[str, Any]"
+_Schema: TypeAlias = "str | list[object] | dict[str, object]"
 """A schema that ``fastavro`` has parsed."""
 
 
@@ -43,17 +43,30 @@ class Context(Protocol):
     def field(self) -> str: ...
 
     @property
-    def headers(self) -> Any: ...
+    def headers(self) -> Mapping[str, object] | Sequence[tuple[str, object]] | None: ...
+
+
+class WriterSchema(Protocol):
+    """The used part of ``Schema``."""
+
+    @property
+    def schema_str(self) -> str | None: ...
+
+    @property
+    def references(self) -> Sequence[object] | None: ...
+
+    @property
+    def rule_set(self) -> object | None: ...
 
 
 class SchemasById(Protocol):
     """The used part of ``SchemaRegistryClient``, which keeps the schemas that it was asked for."""
 
-    def get_schema(self, schema_id: int, subject_name: str | None = ...) -> Any: ...
+    def get_schema(self, schema_id: int, subject_name: str | None = ...) -> WriterSchema: ...
 
 
 def quick_writer(
-    serializer: Callable[[object, Any], bytes | None],
+    serializer: Callable[[object, Context], bytes | None],
     schema: object,
     settings: Mapping[str, object],
     take_apart: _Convert | None,
@@ -95,7 +108,7 @@ def quick_writer(
 
 
 def quick_reader(
-    deserializer: Callable[[bytes, Any], object],
+    deserializer: Callable[[bytes, Context], object],
     client: SchemasById,
     settings: Mapping[str, object],
     make: _Convert | None,
@@ -126,7 +139,7 @@ def quick_reader(
 
     def read(data: bytes, context: Context) -> object:
         schema = schemas.get((context.topic, data[:HEAD])) if len(data) > HEAD else None
-        if schema is None or (context.headers and any(name == _IN_HEADERS for name, _ in context.headers)):
+        if schema is None or (context.headers and _IN_HEADERS in dict(context.headers)):
             return first(data, context)
         source = BytesIO(data)
         source.seek(HEAD)

@@ -17,7 +17,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from pykstreams.core.errors import SerdeError
 from pykstreams.core.types import Headers
 from pykstreams.serdes import SchemaRegistryAvroSerde, bind_deserializer, bind_serializer
-from pykstreams.serdes.registry.quick_avro import quick_reader, quick_writer
+from pykstreams.serdes.registry.quick_avro import Context, quick_reader, quick_writer
 
 ORDER = '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}'
 CONTEXT = SerializationContext("orders", MessageField.VALUE)
@@ -115,12 +115,12 @@ class Library:
     read: list[bytes] = field(default_factory=list)
     asked: list[tuple[int, str | None]] = field(default_factory=list)
 
-    def write(self, value: object, context: SerializationContext) -> bytes | None:
+    def write(self, value: object, context: Context) -> bytes | None:
         self.written.append(value)
         assert isinstance(value, dict)
         return b"\x00\x00\x00\x00\x07" + bytes([2 * value["id"]])
 
-    def deserialize(self, data: bytes, context: SerializationContext) -> object:
+    def deserialize(self, data: bytes, context: Context) -> object:
         self.read.append(data)
         return "the library's"
 
