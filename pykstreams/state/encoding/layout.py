@@ -33,6 +33,8 @@ Parts: TypeAlias = tuple[bytes, int, Headers]
 
 TIMESTAMP: Final = struct.Struct(">q")
 _WIDTH: Final = TIMESTAMP.size
+NO_HEADERS: Final = b"\0"
+"""The first byte of a row without headers, in the layouts that keep some."""
 
 
 class Layout(ABC):
@@ -92,10 +94,14 @@ class _WithHeaders(Layout):
     name = "with headers"
 
     def pack(self, value: bytes, timestamp: int, headers: Headers) -> bytes:
+        if not headers:
+            return NO_HEADERS + TIMESTAMP.pack(timestamp) + value
         raw = pack_headers(headers)
         return b"".join((_varint(len(raw)), raw, TIMESTAMP.pack(timestamp), value))
 
     def unpack(self, packed: bytes) -> Parts:
+        if not packed[0]:
+            return packed[_WIDTH + 1 :], TIMESTAMP.unpack_from(packed, 1)[0], ()
         size, start = _read_varint(packed, 0)
         end = start + size
         headers = unpack_headers(packed[start:end])

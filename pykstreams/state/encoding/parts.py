@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from pykstreams.core.types import Headers
-from pykstreams.state.encoding.layout import TIMESTAMP, TIMESTAMPED, WITH_HEADERS, Layout
+from pykstreams.state.encoding.layout import PLAIN, TIMESTAMP, TIMESTAMPED, WITH_HEADERS, Layout
 from pykstreams.state.interfaces.engine import BytesStore, Row
 
 PutParts: TypeAlias = Callable[[bytes, bytes | None, int, Headers], None]
@@ -45,6 +45,8 @@ def values_scanner(store: BytesStore, layout: Layout) -> ScanValues:
     scanner: ScanValues | None = getattr(store, "scan_values", None)
     if scanner is not None:
         return scanner
+    if layout is PLAIN:
+        return store.scan
     scan, unpack, width = store.scan, layout.unpack, TIMESTAMP.size
 
     def scan_timestamped(lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:

@@ -7,12 +7,12 @@ a database that is only read (``state/bulk/offline.py``), and is the same store 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Protocol, runtime_checkable
 
 from pykstreams.state.engines.rocksdb import RocksDbEngine
 from pykstreams.state.engines.transactional import DurableEngine, Range, WriteBuffer
-from pykstreams.state.interfaces.engine import Engine, Row, Write
+from pykstreams.state.interfaces.engine import Engine, Scan, Write
 from pykstreams.state.interfaces.store import StoreContext
 
 
@@ -43,15 +43,13 @@ class _ChosenWhenOpened:
         self._form = form
         self._engine: DurableEngine = RocksDbEngine(name, prefix_bytes, form)
         self.get: Callable[[bytes], bytes | None] = self._engine.get
+        self.scan: Scan = self._engine.scan
 
     def open(self, context: StoreContext) -> None:
         if isinstance(context, ChoosesEngines):
             self._engine = context.durable_engine(self._name, self._prefix_bytes, self._form)
         self._engine.open(context)
-        self.get = self._engine.get
-
-    def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
-        return self._engine.scan(lower, upper, reverse)
+        self.get, self.scan = self._engine.get, self._engine.scan
 
     def load(self, rows: Iterable[Write]) -> None:
         self._engine.load(rows)

@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from functools import partial
 from operator import itemgetter
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from pykstreams.core.types import Headers
 from pykstreams.state.encoding.composed_keys import KeySchema, number_of, prefix_of
+from pykstreams.state.encoding.parts import PutParts
 from pykstreams.state.engines.disk_form import other_form
 from pykstreams.state.engines.engine_over import EngineOver
 from pykstreams.state.engines.live_times import LiveTimes
@@ -27,6 +29,8 @@ ScanKey: TypeAlias = Callable[[bytes, int, int, bool], Iterator[Row]]
 """(user's key, first time, last time, reverse): the rows of a key, for engines in order of time that can tell."""
 
 _key_of = itemgetter(0)
+_BEFORE_TIME: Final = b""
+"""A time below 0 as keys would have it: it sorts before all others."""
 
 
 class Expiry(Enum):
@@ -71,6 +75,7 @@ class SegmentedEngine(EngineOver):
         self._name = name
         self._refused_by = partial(RefusedRows, name, retention_ms)
         self._get, self._put = engine.get, engine.put
+        self.put_parts = self._parts_putter(getattr(engine, "put_parts", None))
         self._scan_key: ScanKey | None = getattr(engine, "scan_key", None)
         self.is_open = False
         self._compare_bytes()
@@ -78,10 +83,11 @@ class SegmentedEngine(EngineOver):
     def _compare_bytes(self) -> None:
         """Keeps the times that each read and write compares as keys have them: big-endian, none before the first."""
         times = self._times
-        self._first_shown = _in_key(times.shown_from)
-        self._first_taken = _in_key(times.oldest)
-        self._last_taken = taken = _in_key(times.observed)
-        self._last_there = taken if times.newest == times.observed else _in_key(times.newest)
+        shown_from, observed = times.shown_from, times.observed
+        self._first_shown = prefix_of(shown_from) if shown_from >= 0 else _BEFORE_TIME
+        self._first_taken = prefix_of(times.oldest)
+        self._last_taken = taken = prefix_of(observed) if observed >= 0 else _BEFORE_TIME
+        self._last_there = taken if times.newest == observed else prefix_of(times.newest)
 
     @property
     def observed_time(self) -> int:
@@ -140,6 +146,18 @@ class SegmentedEngine(EngineOver):
     def put(self, key: bytes, packed: bytes | None) -> None:
         if self._first_taken <= key[self._time_at] <= self._last_taken or self._takes(self._time_of(key)):
             self._put(key, packed)
+
+    def _parts_putter(self, put: PutParts | None) -> PutParts | None:
+        """Makes ``put`` for rows in parts, where the engine below takes them so."""
+        if put is None:
+            return None
+        time_at = self._time_at
+
+        def put_parts(key: bytes, value: bytes | None, timestamp: int, headers: Headers) -> None:
+            if self._first_taken <= key[time_at] <= self._last_taken or self._takes(self._time_of(key)):
+                put(key, value, timestamp, headers)
+
+        return put_parts
 
     def _takes(self, time: int) -> bool:
         """Makes room for a time outside of those that were put before; whether rows of it are still taken."""
@@ -206,8 +224,3 @@ class SegmentedEngine(EngineOver):
         if dropped is not None:
             width = self._schema.prefix_ms
             self._engine.drop(prefix_of(dropped[0] // width), prefix_of(dropped[1] // width))
-
-
-def _in_key(time: int) -> bytes:
-    """A time as keys have it; nothing, which sorts before every time, where it is negative."""
-    return prefix_of(time) if time >= 0 else b""

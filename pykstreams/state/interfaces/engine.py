@@ -7,7 +7,7 @@ when it is its turn, so what they give is of several moments.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ Row: TypeAlias = tuple[bytes, bytes]
 
 Write: TypeAlias = tuple[bytes, bytes | None]
 """A key and its new packed value; ``None`` deletes."""
+
+Scan: TypeAlias = "Callable[[bytes | None, bytes | None, bool], Iterator[Row]]"
+"""(lower, upper, reverse) -> the rows from ``lower`` up to, and without, ``upper``, in order of their keys"""
 
 
 class BytesStore(Protocol):

@@ -13,12 +13,13 @@ changelog.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from pykstreams.core.types import Headers
 from pykstreams.state.encoding.composed_keys import LAST_SEQUENCE
-from pykstreams.state.interfaces.engine import BytesStore, Row
+from pykstreams.state.encoding.parts import PutParts
+from pykstreams.state.interfaces.engine import BytesStore
 from pykstreams.state.interfaces.store import ChangelogWriter
 
 _SEQUENCE: Final = struct.Struct(">i")
@@ -37,6 +38,8 @@ class RetainedDuplicates:
         self._persistent = persistent
         self._kept = _Counter()
         self._logged = _Counter()
+        self.scan = below.scan
+        self.put_parts = self._parts_putter(getattr(below, "put_parts", None))
 
     def get(self, key: bytes) -> bytes | None:
         return self._below.get(key[:-_WIDTH] + self._kept.last()) if self._persistent else None
@@ -47,8 +50,19 @@ class RetainedDuplicates:
         elif not self._persistent:
             self._below.put(key, None)
 
-    def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
-        return self._below.scan(lower, upper, reverse)
+    def _parts_putter(self, put_below: PutParts | None) -> PutParts | None:
+        """Makes ``put`` for rows in parts, where the layer below takes them so."""
+        if put_below is None:
+            return None
+        next_number, persistent = self._kept.next, self._persistent
+
+        def put_parts(key: bytes, value: bytes | None, timestamp: int, headers: Headers) -> None:
+            if value is not None:
+                put_below(key[:-_WIDTH] + next_number(), value, timestamp, headers)
+            elif not persistent:
+                put_below(key, None, timestamp, headers)
+
+        return put_parts
 
     def logging(self, log: ChangelogWriter) -> ChangelogWriter:
         """Makes the writer that gives each changelog record the next sequence number."""

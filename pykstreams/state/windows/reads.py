@@ -6,7 +6,7 @@ is asked for what it has beyond them. With time as the prefix one range holds ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, groupby
 from typing import Final, TypeAlias, TypeVar
 
@@ -146,7 +146,7 @@ class WindowReads:
         )
 
     def _of_key_in(
-        self, numbers: list[int], scan: _Scan[_Packed], key: bytes, time_from: int, time_to: int, reverse: bool
+        self, numbers: Sequence[int], scan: _Scan[_Packed], key: bytes, time_from: int, time_to: int, reverse: bool
     ) -> Iterator[tuple[bytes, _Packed]]:
         """The rows of a key that a layer has in some segments, of which it reads one after the other."""
         lower, upper = key + self._pack(b"", time_from)[8:], after(key + self._pack(b"", time_to, LAST_SEQUENCE)[8:])
@@ -181,7 +181,7 @@ class WindowReads:
     def _by_segment(
         self,
         scan: _Scan[bytes],
-        numbers: list[int],
+        numbers: Sequence[int],
         key_from: bytes | None,
         key_to: bytes | None,
         time_from: int,
@@ -219,16 +219,16 @@ class WindowReads:
             segment.append(row)
         yield from sorted(segment, key=_without_prefix, reverse=reverse)
 
-    def _engine_numbers(self, time_from: int, time_to: int) -> list[int]:
+    def _engine_numbers(self, time_from: int, time_to: int) -> Sequence[int]:
         """The segments between two times, in order, in which the engine may have rows."""
         engine, width = self._engine, self._prefix_ms
-        return list(range(max(time_from // width, engine.first_number), min(time_to // width, engine.last_number) + 1))
+        return range(max(time_from // width, engine.first_number), min(time_to // width, engine.last_number) + 1)
 
-    def _cached_numbers(self, cache: CachingStore, time_from: int, time_to: int) -> list[int]:
+    def _cached_numbers(self, cache: CachingStore, time_from: int, time_to: int) -> Sequence[int]:
         """The same for a cache, whose rows may be older or newer than those of the engine."""
         first, last = time_from // self._interval_ms, time_to // self._interval_ms
         if last - first < _FEW_SEGMENTS:
-            return list(range(first, last + 1))
+            return range(first, last + 1)
         return [number_of(each) for each in cache.prefixes(prefix_of(first), prefix_of(last + 1))]
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from pykstreams.core.types import Headers
 from pykstreams.core.windows import Window, Windowed, in_this_window
 from pykstreams.state.encoding.composed_keys import LAST_TIME, WINDOW_KEY_PART, WindowKeySchema
+from pykstreams.state.encoding.parts import parts_taker
 from pykstreams.state.interfaces.engine import BytesStore
 from pykstreams.state.interfaces.window_store import GetWindowRow, PutWindowRow, WindowRowsBetween, WindowRowsOfKey
 from pykstreams.state.layers.cache_entries import IMMUTABLE, UNSET, CacheEntry
@@ -27,10 +28,8 @@ class WindowClosures(NamedTuple):
 
 def rows_of_bytes(store: BytesStore, codec: RowCodec, schema: WindowKeySchema, name: str) -> WindowClosures:
     """Makes the closures over a layer that takes bytes."""
-    compose, decode_row = composer(codec, schema, name), codec.decoder()
-    encode, pack_row = codec.encode_value, codec.layout.pack
-    encode_row = codec.encoder()
-    get, put = store.get, store.put
+    compose, encode, decode_row = composer(codec, schema, name), codec.encode_value, codec.decoder()
+    get, put = store.get, parts_taker(store, codec.layout)
 
     def get_row(key: object, start: int) -> tuple[object, int] | None:
         packed = get(compose(key, start))
@@ -40,11 +39,7 @@ def rows_of_bytes(store: BytesStore, codec: RowCodec, schema: WindowKeySchema, n
         if start < 0:
             raise negative_start(name, start)
         composed = compose(key, start)
-        if not headers:
-            put(composed, encode_row(value, timestamp))
-            return
-        data = None if value is None else encode(value, headers)
-        put(composed, None if data is None else pack_row(data, timestamp, headers))
+        put(composed, None if value is None else encode(value, headers), timestamp, headers)
 
     return WindowClosures(get_row, put_row, get_row, put_row)
 
