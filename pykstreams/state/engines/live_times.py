@@ -32,6 +32,7 @@ class LiveTimes:
     __slots__ = (
         "_dropped_before",
         "_dropped_ms",
+        "_next_segment_at",
         "_retention_ms",
         "_segment_ms",
         "_shown_ms",
@@ -56,6 +57,7 @@ class LiveTimes:
         self.taken_from = 0
         self.oldest, self.newest = LAST_TIME, NO_TIME
         self._dropped_before = 0
+        self._next_segment_at = NO_TIME
 
     def kept(self, oldest: int, newest: int) -> None:
         """Notes the bounds of rows that were there before; they are no observed times."""
@@ -71,16 +73,19 @@ class LiveTimes:
 
     def advance(self, time: int) -> tuple[int, int] | None:
         """Observes a time that is higher than all before; returns from when until before when rows are dropped."""
-        was_empty = self.oldest == LAST_TIME
         self.observed = time
         if time > self.newest:
             self.newest = time
         self.shown_from = time - self._shown_ms
+        if time < self._next_segment_at:  # true of most
+            return None
+        was_empty = self.oldest == LAST_TIME
         segment_ms = self._segment_ms
         if segment_ms is None:
             taken_from = self.shown_from
         else:
             taken_from = max(self.taken_from, (time - self._retention_ms) // segment_ms * segment_ms)
+            self._next_segment_at = taken_from + segment_ms + self._retention_ms
         self.taken_from = taken_from
         if self.oldest < taken_from:
             self.oldest = taken_from

@@ -160,7 +160,8 @@ class RocksDbEngine:
             raise self._place.failed("read", error) from error
 
     def scan(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
-        self.end_load()
+        if self._loading or self._loaded.rows:
+            self.end_load()
         scans = self._scans
         if scans is None:
             raise not_open(self._name)

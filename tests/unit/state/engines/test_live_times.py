@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pykstreams.state.encoding.composed_keys import LAST_TIME
 from pykstreams.state.engines.live_times import NO_TIME, LiveTimes
@@ -81,3 +83,21 @@ def test_reset_forgets_every_time(by_segment: LiveTimes) -> None:
 
     assert (by_segment.observed, by_segment.oldest, by_segment.taken_from) == (NO_TIME, LAST_TIME, 0)
     assert by_segment.put(0)
+
+
+@given(st.lists(st.integers(0, 6 * RETENTION), min_size=1))
+def test_however_time_goes_on_the_bounds_are_those_of_the_newest_time(times: list[int]) -> None:
+    found, dropped = LiveTimes(RETENTION, shown_ms=RETENTION - 1, segment_ms=SEGMENT), []
+    for time in times:
+        if time > found.observed:
+            dropped.append(found.advance(time))
+        found.put(time)
+
+    newest, first = max(times), max(0, (times[0] - RETENTION) // SEGMENT * SEGMENT)
+    taken_from = max(0, (newest - RETENTION) // SEGMENT * SEGMENT)
+    assert (found.observed, found.shown_from) == (newest, newest - RETENTION + 1)
+    assert found.taken_from == taken_from
+    ranges = [each for each in dropped if each is not None]
+    assert [end for _, end in ranges[:-1]] == [start for start, _ in ranges[1:]]
+    assert not ranges or (ranges[0][0], ranges[-1][1]) == (first, taken_from)
+    assert ranges or taken_from == first
