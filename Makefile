@@ -53,7 +53,7 @@ faults: $(VENV)/installed-for-tests  ## Break brokers and workers for MINUTES=60
 
 # Sizes are such that all of it takes at most 40 minutes on two cores, and `bench-quick` five.
 bench: $(VENV)/installed-for-benchmarks  ## Measure everything beside Kafka Streams, where Java is there (40 minutes)
-	@$(BIN)/python -m benchmarks --records 400000 --runs 1
+	@$(BIN)/python -m benchmarks --records 300000 --runs 1
 	@$(BIN)/python -m benchmarks.latency --seconds 8
 	@$(BIN)/python -m benchmarks.scale --records 200000 --figure scale.svg
 	@$(BIN)/python -m benchmarks.start --runs 2
