@@ -66,13 +66,14 @@ class OrderedKeys:
     def between(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> list[bytes]:
         """The keys from ``lower`` up to, and without, ``upper``, as a list of their own."""
         self._wake()
+        chunks, firsts = self._chunks, self._firsts
+        start = 0 if lower is None else max(bisect_right(firsts, lower) - 1, 0)
+        end = len(chunks) if upper is None else bisect_left(firsts, upper, start)
         found: list[bytes] = []
-        start = 0 if lower is None else max(bisect_right(self._firsts, lower) - 1, 0)
-        for chunk in self._chunks[start:]:
-            if upper is not None and chunk[0] >= upper:
-                break
-            left = 0 if lower is None else bisect_left(chunk, lower)
-            right = len(chunk) if upper is None else bisect_left(chunk, upper)
+        for at in range(start, end):
+            chunk = chunks[at]
+            left = bisect_left(chunk, lower) if at == start and lower is not None else 0
+            right = bisect_left(chunk, upper) if at == end - 1 and upper is not None else len(chunk)
             found += chunk[left:right]
         if reverse:
             found.reverse()

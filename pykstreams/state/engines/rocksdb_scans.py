@@ -51,10 +51,9 @@ class RocksDbScans:
 
     def between(self, lower: bytes | None, upper: bytes | None, reverse: bool) -> Iterator[Row]:
         """Begins a scan of the rows from ``lower`` up to ``upper``, which is left out, upwards or downwards."""
-        db = self._db
         if reverse:
-            found = db.items(backwards=True, from_key=cast("bytes", upper), read_opt=self._all_keys)
-            return self._closed_with_all(self._downwards(cast("Iterator[Row]", found), lower, upper))
+            return self._down(lower, upper)
+        db = self._db
         bounds = self._bounds(lower, upper)  # must outlive the iterators, which read the bound in it
         begin = db.iter(bounds)
         begin.seek_to_first() if lower is None else begin.seek(lower)
@@ -69,6 +68,29 @@ class RocksDbScans:
         self._check_end(begin)
         return iter(rows)
 
+    def _down(self, lower: bytes | None, upper: bytes | None) -> Iterator[Row]:
+        db = self._db
+        begin = db.iter(self._all_keys)
+        valid, key, value, advance = begin.valid, begin.key, begin.value, begin.prev
+        if upper is None:
+            begin.seek_to_last()
+        else:
+            begin.seek_for_prev(upper)
+            if valid() and key() == upper:
+                advance()
+        rows: list[Row] = []
+        while valid():
+            found = key()
+            if lower is not None and found < lower:
+                return iter(rows)
+            if len(rows) == _ROWS_AT_ONCE:
+                rest = db.items(backwards=True, from_key=found, read_opt=self._all_keys)
+                return self._closed_with_all(self._downwards(rows, cast("Iterator[Row]", rest), lower))
+            rows.append((found, value()))
+            advance()
+        self._check_end(begin)
+        return iter(rows)
+
     def close(self) -> None:
         """Takes their iterators from the scans that are under way, which would keep the files open."""
         under_way, self._under_way = list(self._under_way), weakref.WeakSet()
@@ -76,24 +98,26 @@ class RocksDbScans:
             with suppress(_DatabaseClosedError):  # comes back from one that is at its end
                 scan.throw(_DatabaseClosedError)
 
-    def _downwards(self, rows: Iterator[Row], lower: bytes | None, upper: bytes | None) -> _Scan:
-        store, last = self._place.store, upper
+    def _downwards(self, first: list[Row], rest: Iterator[Row], lower: bytes | None) -> _Scan:
+        """Goes on behind the first rows."""
+        store = self._place.store
         try:
             yield _NO_ROW
-            for row in rows:
+            yield from first
+            last = first[-1][0]
+            for row in rest:
                 last = row[0]
                 if lower is not None and last < lower:
                     return
-                if upper is None or last < upper:
-                    yield row
+                yield row
             end = self._db.iter(self._all_keys)
-            end.seek_to_last() if last is None else end.seek_for_prev(last)
+            end.seek_for_prev(last)
             if end.valid():
                 end.prev()
             self._check_end(end)
             return
         except _DatabaseClosedError:
-            del rows, self
+            del rest, self
         yield _NO_ROW
         raise not_open(store)
 
