@@ -93,15 +93,18 @@ def _load_group_coordinator(bootstrap_servers: str, deadline: float) -> None:
 
 
 def create_topic(bootstrap_servers: str, name: str, *, partitions: int = 1, **settings: object) -> None:
-    """Creates a topic with default replication; ``cleanup_policy="compact"`` sets ``cleanup.policy``.
-
-    Returns when the brokers tell of it, which on a busy machine is some time after the controller has made it.
-    """
+    """Creates a topic with default replication; ``cleanup_policy="compact"`` sets ``cleanup.policy``."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     config = {key.replace("_", "."): str(value) for key, value in settings.items()}
-    admin.create_topics([NewTopic(name, partitions, config=config)])[name].result(30)
-    deadline = time.monotonic() + 30
-    while name not in admin.list_topics(timeout=10).topics:
+    create_topics(admin, [NewTopic(name, partitions, config=config)])
+
+
+def create_topics(admin: AdminClient, topics: list[NewTopic]) -> None:
+    """Creates topics, and waits until the brokers tell of them: the controller makes them some time before."""
+    for created in admin.create_topics(topics).values():
+        created.result(60)
+    names, deadline = {topic.topic for topic in topics}, time.monotonic() + 30
+    while missing := names - admin.list_topics(timeout=10).topics.keys():
         if time.monotonic() > deadline:
-            raise RuntimeError(f"topic {name!r} was created, but does not appear within 30 s")
+            raise RuntimeError(f"topics {sorted(missing)} were created, but do not appear within 30 s")
         time.sleep(0.05)

@@ -13,6 +13,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.brokers.brokers import create_topics
 from tests.brokers.local_broker import LocalBrokers
 from tests.interop.java_host import JavaError, JavaHost, class_path
 from tests.interop.modes import STREAMS
@@ -74,8 +75,7 @@ def _record(brokers: str, host: JavaHost, folder: Path) -> list[RecordedTopology
             name = settings["application.id"]
             groups[name] = program, optimized
             topics = [NewTopic(settings["app.prefix"] + topic, 1) for topic in (*spec.inputs, *spec.outputs)]
-            for created in admin.create_topics(topics).values():
-                created.result(60)
+            create_topics(admin, topics)
             own = {"bootstrap.servers": brokers, "state.dir": str(folder / name)}
             host.start(name, program, {**settings, **STREAMS, **own})
             try:

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
+from tests.brokers.brokers import create_topics
 from tests.brokers.offsets import committed
 from tests.brokers.producers import producer_in_order
 from tests.brokers.reaper import Process
@@ -286,8 +287,7 @@ class Turns:
         wanted = [
             NewTopic(self.prefix + name, self.spec.partitions, config=config) for name, config in settings.items()
         ]
-        for created in self._admin.create_topics(wanted).values():
-            created.result(60)
+        create_topics(self._admin, wanted)
 
     def _committed(self) -> Places:
         inputs = {self.prefix + name for name in self.spec.inputs}
