@@ -19,6 +19,9 @@ from typing import Final, Protocol, TypeAlias
 HEAD: Final = 5
 """The bytes in front: a zero, and the id of the schema."""
 
+_ZERO: Final = 0
+"""The first of them; a record with another one names its schema otherwise."""
+
 _VALUE: Final = "value"
 """The field of a record that is not its key, as contexts name it."""
 
@@ -128,7 +131,7 @@ def quick_reader(
     def first(data: bytes, context: Context) -> object:
         value = deserializer(data, context)
         known = context.topic, data[:HEAD]
-        if context.field == _VALUE and known not in schemas and not context.headers:
+        if data[0] == _ZERO and context.field == _VALUE and known not in schemas and not context.headers:
             try:
                 found = client.get_schema(int.from_bytes(data[1:HEAD], "big"), f"{context.topic}-value")
             except Exception:  # of the registry or the network; the record has been read, and the next one asks again
@@ -155,6 +158,6 @@ def _parsed(text: object) -> _Schema | None:
 
     if not isinstance(text, str):
         return None
-    schema = json.loads(text)
+    schema = parse_schema(json.loads(text))
     is_bytes = isinstance(schema, dict) and schema.get("type") == "bytes"
-    return None if schema == "bytes" or is_bytes else parse_schema(schema)
+    return None if schema == "bytes" or is_bytes else schema

@@ -33,7 +33,7 @@ Parts: TypeAlias = tuple[bytes, int, Headers]
 
 TIMESTAMP: Final = struct.Struct(">q")
 _WIDTH: Final = TIMESTAMP.size
-NO_HEADERS: Final = b"\0"
+_NO_HEADERS: Final = b"\0"
 """The first byte of a row without headers, in the layouts that keep some."""
 
 
@@ -95,7 +95,7 @@ class _WithHeaders(Layout):
 
     def pack(self, value: bytes, timestamp: int, headers: Headers) -> bytes:
         if not headers:
-            return NO_HEADERS + TIMESTAMP.pack(timestamp) + value
+            return _NO_HEADERS + TIMESTAMP.pack(timestamp) + value
         raw = pack_headers(headers)
         return b"".join((_varint(len(raw)), raw, TIMESTAMP.pack(timestamp), value))
 

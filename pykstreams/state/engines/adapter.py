@@ -22,7 +22,7 @@ class AdaptedEngine(EngineOver):
     def __init__(self, engine: Engine, kept: Layout, shown: Layout) -> None:
         super().__init__(engine)
         self._kept, self._shown = kept, shown
-        self._show = _shower(kept, shown)
+        self._show = _converter(kept, shown)
         self.put_parts = parts_taker(engine, kept) if shown in TAKEN_IN_PARTS else None
         self.scan_values = values_scanner(engine, kept)
 
@@ -47,7 +47,7 @@ class AdaptedEngine(EngineOver):
         return None if packed is None else self._kept.pack(*self._shown.unpack(packed))
 
 
-def _shower(kept: Layout, shown: Layout) -> Callable[[bytes], bytes]:
+def _converter(kept: Layout, shown: Layout) -> Callable[[bytes], bytes]:
     """Makes the function from a row as it is kept to one as it is shown."""
     if kept is PLAIN:
         head = shown.pack(*PLAIN.unpack(b""))  # all that comes before the value is the same in every row

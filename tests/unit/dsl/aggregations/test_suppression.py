@@ -26,6 +26,7 @@ from pykstreams.errors import (
     StreamsError,
     TopologyError,
 )
+from pykstreams.processors import PassThrough
 from pykstreams.testing import TopologyTestDriver
 from pykstreams.topology.graph import GraphNode, OperatorNode, WindowClosing
 
@@ -157,7 +158,7 @@ def graph(*edges: tuple[GraphNode, GraphNode]) -> None:
 
 
 def windowed(name: str, grace_ms: int) -> OperatorNode:
-    return OperatorNode(name, lambda: None, closing=WindowClosing(grace_ms))  # type: ignore[arg-type, return-value]  # never made
+    return OperatorNode(name, PassThrough, closing=WindowClosing(grace_ms))
 
 
 def test_the_longest_grace_of_joined_tables_counts() -> None:

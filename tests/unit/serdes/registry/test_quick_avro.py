@@ -209,6 +209,14 @@ def test_a_record_that_has_the_id_of_its_schema_in_a_header_is_read_by_the_libra
     assert read(b"\x00\x00\x00\x00\x07\x02", named) == "the library's"
 
 
+def test_a_record_that_names_its_schema_by_a_uuid_is_read_by_the_library() -> None:
+    library = Library()
+    read = quick_reader(library.deserialize, library, {}, None)
+
+    assert {read(b"\x01" + UUID(int=7 << 96).bytes + b"\x02", CONTEXT) for _ in range(3)} == {"the library's"}
+    assert library.asked == []
+
+
 def test_a_record_that_was_read_counts_although_the_registry_cannot_be_asked_any_more() -> None:
     library = Library(down=True)
     read = quick_reader(library.deserialize, library, {}, None)
