@@ -58,7 +58,7 @@ bench: $(VENV)/installed-for-benchmarks  ## Measure everything beside Kafka Stre
 	@$(BIN)/python -m benchmarks.scale --records 200000 --figure scale.svg
 	@$(BIN)/python -m benchmarks.start --runs 2
 	@$(BIN)/python -m benchmarks.footprint
-	@$(BIN)/python -m benchmarks.bootstrap --rows 2000000 --rounds 1 --at-least 5
+	@$(BIN)/python -m benchmarks.bootstrap --rows 5000000 --rounds 1
 	@$(BIN)/python -m benchmarks.bootstrap_job --rows 300000 --many 5000000 --runs 1
 
 bench-quick: $(VENV)/installed-for-benchmarks  ## Measure filter, aggregate and windows beside Kafka Streams (5 minutes)
