@@ -29,8 +29,8 @@ ATTEMPTS_HEADER: Final = "__streams.errors.attempts"
 FIRST_FAILURE_HEADER: Final = "__streams.errors.first.failure"
 """When it failed first, in wall-clock ms since the epoch, in digits."""
 
-_ONCE_MS: Final = 3_600_000
-"""The interval of a punctuation that is cancelled when it runs."""
+_SOON_MS: Final = 1
+"""The interval of a punctuation that is cancelled when it runs: how much later it runs if its start has passed."""
 _TURN_MS: Final = 100
 """After which time the worker has its turn again while records wait that are due."""
 
@@ -186,7 +186,7 @@ class _Trying:
         now = self._now()
         self._alarm_at = max(due, now)
         self._alarm = processing.schedule(
-            _ONCE_MS, PunctuationType.WALL_CLOCK_TIME, self._ring, start_time=self._alarm_at
+            _SOON_MS, PunctuationType.WALL_CLOCK_TIME, self._ring, start_time=self._alarm_at
         )
 
     def _ring(self, now: int) -> None:

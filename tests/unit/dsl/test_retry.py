@@ -19,7 +19,7 @@ from pykstreams import (
     StreamsConfig,
 )
 from pykstreams.core.errors import ProcessingError
-from pykstreams.testing import TestInputTopic, TestOutputTopic, TestRecord, TopologyTestDriver
+from pykstreams.testing import MockClock, TestInputTopic, TestOutputTopic, TestRecord, TopologyTestDriver
 
 TEXT = Serdes.string()
 GO_ON: dict[str, object] = {
@@ -107,6 +107,30 @@ def test_a_record_is_tried_again_when_its_back_off_has_passed_and_not_before() -
         calls.append(len(service.calls))
 
     assert calls == [1, 2, 2, 2, 2, 3, 3, 3], "after 1 s, and after 2 more"
+
+
+def test_a_long_queue_leaves_turn_by_turn_although_time_passes_between_two_looks_at_the_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    look = MockClock.now_ms
+
+    def moves_on(clock: MockClock) -> int:
+        clock.advance(1)
+        return look(clock)
+
+    monkeypatch.setattr(MockClock, "now_ms", moves_on)
+    service = Service("0")
+    app = mapped(service)
+    values = [str(number) for number in range(300)]
+    app.pipe(*(("a", value) for value in values))
+    service.refused.clear()
+    turns = []
+    for _ in range(8):
+        app.wait(1)
+        turns.append(len(app.values()))
+
+    assert sum(turns) == 300
+    assert 0 < turns[0] < 300, "more than one turn"
 
 
 def test_a_record_keeps_its_time_headers_and_place_until_it_leaves() -> None:
