@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Final, TypeVar
 
 from pykstreams.testing.output_topic import TestOutputTopic
-from pykstreams.testing.records import TestRecord
+from pykstreams.testing.records import TestRecord, rows_of
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -36,15 +37,17 @@ def assert_records(
     name = ""
     if isinstance(found, TestOutputTopic):
         name, found = f" of {found!r}", found.read_records()
-    there, wanted = [_record(one) for one in found], list(expected)
-    lines, wrong = _compared([_like(one, there, i) for i, one in enumerate(wanted)], there)
-    if wrong:
-        verb = "record is" if max(len(wanted), len(there)) == 1 else "records is" if wrong == 1 else "records are"
-        count = max(len(wanted), len(there))
-        raise AssertionError("\n".join((f"{wrong} of {count} {verb} not as expected{name}", *lines)))
+    there = [_record(one) for one in found]
+    wanted = [_like(one, there, i) for i, one in enumerate(expected)]
+    if wanted == there:
+        return
+    lines, wrong = _compared(wanted, there)
+    count = max(len(wanted), len(there))
+    verb = "record is" if count == 1 else "records is" if wrong == 1 else "records are"
+    raise AssertionError("\n".join((f"{wrong} of {count} {verb} not as expected{name}", *lines)))
 
 
-def assert_table(found: TestOutputTopic[K, V] | Mapping[K, V], expected: Mapping[K, V]) -> None:
+def assert_table(found: TestOutputTopic[K, V] | Mapping[K, V | None], expected: Mapping[K, V | None]) -> None:
     """Fails unless the last values of all keys are those that are expected; an output topic is read to its end.
 
     A key whose last value is ``None`` has no row, as has one that is expected to be ``None``.
@@ -58,13 +61,12 @@ def assert_table(found: TestOutputTopic[K, V] | Mapping[K, V], expected: Mapping
     name = ""
     if isinstance(found, TestOutputTopic):
         name, found = f" of {found!r}", found.read_key_values_to_dict()
-    there = _rows(found)
-    expected = _rows(expected)
+    there, wanted = rows_of(found), rows_of(expected)
     lines: list[str] = []
     wrong = 0
-    keys = dict.fromkeys((*expected, *there))
+    keys = dict.fromkeys((*wanted, *there))
     for key in keys:
-        want, have = expected.get(key, _MISSING), there.get(key, _MISSING)
+        want, have = wanted.get(key, _MISSING), there.get(key, _MISSING)
         if want == have:
             continue
         wrong += 1
@@ -75,10 +77,6 @@ def assert_table(found: TestOutputTopic[K, V] | Mapping[K, V], expected: Mapping
     if wrong:
         rows = "row is" if len(keys) == 1 else "rows is" if wrong == 1 else "rows are"
         raise AssertionError("\n".join((f"{wrong} of {len(keys)} {rows} not as expected{name}", *lines)))
-
-
-def _rows(table: Mapping[K, V]) -> dict[K, V]:
-    return {key: value for key, value in table.items() if value is not None}
 
 
 def differences(expected: object, found: object, path: str) -> Iterator[str]:
@@ -136,19 +134,17 @@ def _compared(wanted: Sequence[TestRecord[K, V]], there: Sequence[TestRecord[K, 
     """The lines that show both, and how many records differ."""
     lines: list[str] = []
     wrong = 0
-    matcher = difflib.SequenceMatcher(None, [_key(one) for one in wanted], [_key(one) for one in there], autojunk=False)
-    for kind, first, last, start, end in matcher.get_opcodes():
-        if kind == "equal":
-            lines += [f"    {start + i}  {_shown(one)}" for i, one in enumerate(there[start:end])]
-            continue
-        wrong += max(last - first, end - start)
-        for i in range(max(last - first, end - start)):
-            want = wanted[first + i] if first + i < last else None
-            have = there[start + i] if start + i < end else None
-            lines += [f"  - {first + i}  {_shown(want)}"] if want is not None else []
-            lines += [f"  + {start + i}  {_shown(have)}"] if have is not None else []
-            if want is not None and have is not None:
-                lines += [f"       {line}" for line in _record_differences(want, have)]
+    matcher = difflib.SequenceMatcher(None, [*map(_text, wanted)], [*map(_text, there)], autojunk=False)
+    for _, first, last, start, end in matcher.get_opcodes():
+        for i, j in zip_longest(range(first, last), range(start, end)):
+            if i is not None and j is not None and wanted[i] == there[j]:
+                lines.append(f"    {j}  {_shown(there[j])}")
+                continue
+            wrong += 1
+            lines += [f"  - {i}  {_shown(wanted[i])}"] if i is not None else []
+            lines += [f"  + {j}  {_shown(there[j])}"] if j is not None else []
+            if i is not None and j is not None:
+                lines += [f"       {line}" for line in _record_differences(wanted[i], there[j])]
     return lines, wrong
 
 
@@ -157,8 +153,8 @@ def _record_differences(want: TestRecord[K, V], have: TestRecord[K, V]) -> Itera
         yield from differences(getattr(want, name), getattr(have, name), name)
 
 
-def _key(record: TestRecord[K, V]) -> str:
-    """The key by which records are aligned; equal records have the same."""
+def _text(record: TestRecord[K, V]) -> str:
+    """The text by which records are put side by side; whether they are equal they say themselves."""
     return repr((record.key, record.value, record.timestamp, record.headers))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import ClassVar, Generic, TypeVar, cast
 
@@ -11,7 +11,7 @@ from pykstreams.core.types import Duration, Headers, Timestamp, duration_ms, tim
 from pykstreams.runtime.clients.plain_records import PlainRecords
 from pykstreams.serdes.base import bind_deserializer, bind_serializer
 from pykstreams.serdes.by_type import SerdeOrType, given_serde
-from pykstreams.testing.records import TestRecord, put_row
+from pykstreams.testing.records import TestRecord, put_row, rows_of
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -101,24 +101,29 @@ class ClusterTopic(Generic[K, V]):
         found = self.read_records(count, timeout=timeout)
         return [KeyValue(cast("K", record.key), cast("V", record.value)) for record in found]
 
-    def read_until(self, wanted: dict[K, V], *, timeout: Duration = _PATIENCE) -> dict[K, V]:
-        """Reads until the last values of keys are those that are wanted, and returns them: how a table is waited for.
+    def read_until(self, wanted: Mapping[K, V | None], *, timeout: Duration = _PATIENCE) -> dict[K, V]:
+        """Reads until the rows of the table are those that are wanted, and returns them: how a table is waited for.
 
-        ``AssertionError`` with the values that there were when the time is over.
+        A key whose last value is ``None`` has no row, as one that is wanted to be ``None``. ``AssertionError`` with the
+        rows that there were when the time is over; another call sees their records, too.
         """
-        table: dict[K, V] = {}
+        table: dict[K, V | None] = {}
+        rows_wanted = rows_of(wanted)
 
         def has_enough(record: ConsumerRecord) -> bool:
             decoded = self._decoded(record)
-            put_row(table, cast("K", decoded.key), cast("V", decoded.value), self.name)
+            put_row(table, cast("K", decoded.key), decoded.value, self.name)
             self._positions[record.partition] = record.offset + 1
-            return table == wanted
+            return rows_of(table) == rows_wanted
 
+        before = dict(self._positions)
         waited_s = duration_ms(timeout, "timeout") / 1000
-        self._records.read(self.name, dict(self._positions), has_enough, waited_s)
-        if table != wanted:
-            raise AssertionError(f"topic {self.name!r} has {table!r} and not {wanted!r} after {waited_s:g} s")
-        return table
+        self._records.read(self.name, before, has_enough, waited_s)
+        rows = rows_of(table)
+        if rows != rows_wanted:
+            self._positions = before
+            raise AssertionError(f"topic {self.name!r} has {rows!r} and not {rows_wanted!r} after {waited_s:g} s")
+        return rows
 
     def _decoded(self, record: ConsumerRecord) -> TestRecord[K, V]:
         key = cast("K | None", self._decode_key(record.key, record.headers))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Generic, NamedTuple, TypeVar
@@ -64,6 +65,11 @@ def put_row(table: dict[K, V], key: K, value: V, topic: str) -> None:
             f"key {key!r} of topic {topic!r} cannot be a key of a dict ({error}); give a dataclass frozen=True, take a "
             "tuple in place of a list, or read records or pairs"
         ) from None
+
+
+def rows_of(table: Mapping[K, V | None]) -> dict[K, V]:
+    """The rows of a table whose keys have their last values: a key whose last value is ``None`` has no row."""
+    return {key: value for key, value in table.items() if value is not None}
 
 
 class ProducedRecord(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,6 +20,12 @@ from pykstreams.testing.assertions import differences
 class Order:
     customer: str
     cents: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Card:
+    owner: str
+    pin: str = field(repr=False)
 
 
 class Point(NamedTuple):
@@ -55,6 +62,35 @@ def test_a_record_that_differs_is_shown_with_its_field() -> None:
         "  + 0  '1': Order(customer='Ann', cents=[1, 2])",
         "       value.cents[1]: expected 3, found 2",
     ]
+
+
+def test_values_that_are_shown_alike_and_differ_are_not_equal() -> None:
+    lines = said(lambda: assert_records([("1", 5), ("2", Card("Ann", "1234"))], [("1", 5), ("2", Card("Ann", "9999"))]))
+
+    assert lines == [
+        "1 of 2 records is not as expected",
+        "    0  '1': 5",
+        "  - 1  '2': Card(owner='Ann')",
+        "  + 1  '2': Card(owner='Ann')",
+        "       value.pin: expected '9999', found '1234'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expected", "found"),
+    [
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        (1, 1.0),
+        (Decimal("2.5"), Decimal("2.50")),
+        (pytest.approx(0.3), 0.1 + 0.2),
+    ],
+)
+def test_values_that_are_shown_otherwise_and_are_equal_pass(expected: Any, found: Any) -> None:
+    assert_records([("k", found)], [("k", expected)])
+    assert_records([("k", found), ("k", expected)], [("k", expected), ("k", found)])
+    lines = said(lambda: assert_records([("k", found), ("m", 8)], [("k", expected), ("m", 9)]))
+    assert lines == ["1 of 2 records is not as expected", f"    0  'k': {found!r}", *lines[2:4], lines[-1]]
+    assert lines[-1] == "       value: expected 9, found 8"
 
 
 def test_a_record_that_is_missing_leaves_the_others_in_line() -> None:

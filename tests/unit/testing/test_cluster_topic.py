@@ -102,9 +102,21 @@ def test_a_table_is_waited_for(embedded_cluster: EmbeddedCluster) -> None:
     assert topic.read_until({"a": 2, "b": 1}) == {"a": 2, "b": 1}
 
 
-def test_a_table_that_does_not_become_what_is_wanted_is_told(ended: ClusterTopic[str, int]) -> None:
+def test_a_row_that_was_deleted_is_none_of_the_table(embedded_cluster: EmbeddedCluster) -> None:
+    topic = embedded_cluster.topic("deletions", str, int)
+    topic.produce_all([("a", 1), ("b", 1), ("b", None)])
+
+    assert topic.read_until({"a": 1, "b": None}) == {"a": 1}
+    topic.produce_all([("a", None), ("b", 2)])
+    assert topic.read_until({"b": 2}) == {"b": 2}
+
+
+def test_a_table_that_does_not_become_what_is_wanted_is_told_and_can_be_read_again(
+    ended: ClusterTopic[str, int],
+) -> None:
     with pytest.raises(AssertionError, match=r"'numbers' has {'a': 2} and not {'a': 4} after"):
         ended.read_until({"a": 4})
+    assert ended.read_until({"a": 2}) == {"a": 2}
 
 
 def test_a_record_goes_to_the_partition_that_is_given(embedded_cluster: EmbeddedCluster) -> None:
