@@ -18,6 +18,10 @@ class StreamsError(Exception):
         super().__init__(message)
         self.task_id = task_id
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Lets an error come whole from another process, whatever its class is made of."""
+        return _as_it_was, (type(self), self.args, self.__dict__)
+
 
 class TaskIdFormatError(StreamsError):
     """Text that should have been a task id is none."""
@@ -46,3 +50,9 @@ class TaskId:
         if not (left.isdecimal() and right.isdecimal()):
             raise TaskIdFormatError(f"task id is {text!r}; expected <subtopology>_<partition>, such as '0_3'")
         return cls(int(left), int(right))
+
+
+def _as_it_was(kind: type[StreamsError], said: tuple[object, ...], facts: dict[str, object]) -> StreamsError:
+    error = kind.__new__(kind, *said)
+    error.__dict__.update(facts)
+    return error
