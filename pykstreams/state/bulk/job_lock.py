@@ -97,7 +97,14 @@ def delete_work(root: Path) -> None:
 @contextmanager
 def _held(root: Path) -> Iterator[None]:
     lock = FileLock(root / LOCK)
-    if not lock.take():
+    try:
+        taken = lock.take()
+    except OSError as error:
+        raise BootstrapError(
+            f"folder {str(root)!r} cannot be locked for a job: {error}; name one that may be written, on a file system "
+            "with locks"
+        ) from error
+    if not taken:
         raise BootstrapError(
             f"a job is writing to {str(root)!r} (it holds the lock of {LOCK}); wait until it has ended, or name "
             "another folder"

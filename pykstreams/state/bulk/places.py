@@ -70,7 +70,13 @@ def was_closed(place: StoreFolder) -> bool:
 def held(place: StoreFolder) -> Iterator[None]:
     """Keeps workers away from a folder; ``LockError`` when one has it."""
     lock = FileLock(place.lock)
-    if place.lock.exists() and not lock.share():
+    try:
+        is_free = not place.lock.exists() or lock.share()
+    except OSError as error:
+        raise LockError(
+            f"folder {str(place.folder)!r} cannot be locked: {error}; read a copy of it on a file system with locks"
+        ) from error
+    if not is_free:
         raise LockError(
             f"folder {str(place.folder)!r} is in use by process {lock.content() or 'unknown'}; stop the application, "
             "or ask it while it runs (with --url on the command line, with KafkaStreams.store in its process)"

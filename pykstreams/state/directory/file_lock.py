@@ -1,10 +1,17 @@
-"""A lock on a file, that other processes respect and that goes with the process that holds it."""
+"""A lock on a file, that other processes respect and that goes with the process that holds it.
+
+A process that user code forks, such as those of a pool, lets go of the locks of its parent at once: it would keep them
+from the next start when the parent was killed.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
+from typing import Final
+from weakref import WeakSet
 
 if sys.platform == "win32":
     import msvcrt
@@ -22,6 +29,10 @@ else:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 
+_HELD_ELSEWHERE: Final = frozenset({errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK})
+"""Errors of a lock that somebody holds; others tell of file systems without locks, or whose server of locks is away."""
+
+
 class FileLock:
     """One holder at a time, or several that share it; the file may say who it is. It stays when the lock is let go."""
 
@@ -30,28 +41,22 @@ class FileLock:
         self._descriptor: int | None = None
 
     def take(self, content: str | None = None) -> bool:
-        """Takes the lock, without waiting, and writes ``content``; false when another holds it."""
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            _try_lock(descriptor)
-        except OSError:
-            os.close(descriptor)
+        """Takes the lock, without waiting, and writes ``content``; false when another holds it.
+
+        ``OSError`` where the file cannot be made, written or locked by anybody.
+        """
+        if not self._lock(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644), shared=False):
             return False
-        self._descriptor = descriptor
         if content is not None:
             self.write(content)
         return True
 
     def share(self) -> bool:
-        """Takes the lock of a file that is there, beside others who share it; false when another holds it alone."""
-        descriptor = os.open(self._path, os.O_RDONLY)
-        try:
-            _try_lock(descriptor, shared=True)
-        except OSError:
-            os.close(descriptor)
-            return False
-        self._descriptor = descriptor
-        return True
+        """Takes the lock of a file that is there, beside others who share it; false when another holds it alone.
+
+        ``OSError`` where the file is not there, or cannot be locked by anybody.
+        """
+        return self._lock(os.open(self._path, os.O_RDONLY), shared=True)
 
     def content(self) -> str:
         """The content of the file, whoever holds the lock."""
@@ -69,4 +74,30 @@ class FileLock:
         """Lets go of the lock; without it, it does nothing."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
+            _HELD.discard(self)
             os.close(descriptor)
+
+    def _lock(self, descriptor: int, *, shared: bool) -> bool:
+        try:
+            _try_lock(descriptor, shared=shared)
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno in _HELD_ELSEWHERE:
+                return False
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
+        self._descriptor = descriptor
+        _HELD.add(self)
+        return True
+
+
+_HELD: Final[WeakSet[FileLock]] = WeakSet()
+"""The locks of this process."""
+
+
+def _let_go_in_fork() -> None:
+    for lock in list(_HELD):
+        lock.release()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_let_go_in_fork)

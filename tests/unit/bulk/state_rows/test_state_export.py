@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import uuid
 from collections.abc import Iterable
@@ -255,6 +257,20 @@ def test_readers_share_a_folder_and_workers_keep_them_out(script: str, state: st
         assert not lock.take()
     assert lock.take()
     lock.release()
+
+
+def test_a_folder_that_nobody_can_lock_is_said_to_be_one(
+    script: str, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = state_parts(look(script, "totals"), state)[1]
+    (Path(state) / "0_1" / ".lock").touch()
+
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(LockError, match=r"0_1' cannot be locked: .*No locks available.*; read a copy of it"):
+        list(part_batches(look(script, "totals"), part))
 
 
 def test_bootstrap_is_read_like_the_state_made_of_it(script: str, tmp_path: Path) -> None:

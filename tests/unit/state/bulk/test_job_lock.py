@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,16 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     expected = pytest.raises(BootstrapError, match=r"file/out' cannot be made: Not a directory; name another one")
     with expected, held_by_job(tmp_path / "file" / "out"):
         raise AssertionError("nothing may be done there")
+
+
+def test_a_folder_on_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    expected = pytest.raises(BootstrapError, match=r"cannot be locked for a job: .*No locks available")
+    with expected, held_by_job(tmp_path):
+        raise AssertionError("a job has begun")
 
 
 def test_a_folder_in_which_another_job_has_published_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
