@@ -20,16 +20,16 @@ from pykstreams.bulk.backfills.history import HistoryReading
 from pykstreams.bulk.backfills.records import BY_TIME, RECORDS, RECORDS_SQL
 from pykstreams.bulk.backfills.step import BackfillStep
 from pykstreams.bulk.backfills.task_run import run_task
-from pykstreams.bulk.engines.local import Progress, by_task
+from pykstreams.bulk.engines.local import Progress
 from pykstreams.bulk.engines.processes import Pool
-from pykstreams.bulk.engines.sorting import RUN_BYTES, SortedRuns, merged_runs
+from pykstreams.bulk.engines.runs_of_tasks import sort_by_task
+from pykstreams.bulk.engines.sorting import merged_runs
 from pykstreams.bulk.engines.spark import SparkEngine, explained
 from pykstreams.bulk.engines.spark_rows import SparkRows, beginnings, begun, task_and_attempt
 from pykstreams.bulk.sources.sources import Files, Part
 from pykstreams.core.errors import ConfigError
 
 _REPORT_SQL: Final = "task int, report string"
-_LEAST_RUN_BYTES: Final = 4 << 20
 
 Call: TypeAlias = tuple[Callable[..., int], tuple[object, ...]]
 
@@ -123,22 +123,7 @@ class LocalSteps:
 
 def read_part(step: BackfillStep, reading: HistoryReading, part: Part, scratch: str, number: int) -> int:
     """Reads and sorts a part of a history, for each task apart; gives how many records it has."""
-    runs: dict[int, SortedRuns] = {}
-    limit = max(RUN_BYTES // step.tasks, _LEAST_RUN_BYTES)
-    count = 0
-    for batch in reading.records(part.batches(), number):
-        if not batch.num_rows:
-            continue
-        count += batch.num_rows
-        for task, rows in by_task(batch):
-            if task not in runs:
-                folder = Path(scratch) / str(task)
-                folder.mkdir(exist_ok=True)
-                runs[task] = SortedRuns(folder, str(number), RECORDS, BY_TIME, limit)
-            runs[task].add(rows)
-    for each in runs.values():
-        each.spill()
-    return count
+    return sort_by_task(reading.records(part.batches(), number), scratch, number, RECORDS, BY_TIME)
 
 
 def run_sorted(step: BackfillStep, task: int, scratch: str) -> str | None:

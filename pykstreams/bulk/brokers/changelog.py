@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import DeliveryError
+from pykstreams.runtime.clients.consumers.messages import RecordMessage
+from pykstreams.runtime.clients.errors import LARGER_RECORDS, TOO_LARGE, ClientError, client_error
 from pykstreams.runtime.clients.producer import WorkerProducer
 from pykstreams.runtime.clients.supplier import DefaultKafkaClientSupplier
 from pykstreams.state.interfaces.store import ChangelogRow
@@ -21,6 +23,7 @@ WriteRow: TypeAlias = Callable[[ChangelogRow, int], None]
 _FLUSH_S = 10.0
 _AFTER_ZERO: Final = 1
 """Sent in place of the timestamp 0, which the client takes for the time of day; as workers do."""
+_SHOWN_BYTES: Final = 40
 
 
 class TopicOutput:
@@ -36,7 +39,7 @@ class TopicOutput:
         client_id = f"{config.application_id}-bootstrap-{topic}-{who}"
         self._producer = WorkerProducer.open(DefaultKafkaClientSupplier(), settings, client_id, transactional_id=None)
         self._producer.failures.handler = self._note
-        self._failure: Any = None
+        self._failure: DeliveryError | None = None
 
     def __enter__(self) -> WriteRow:
         return self._write
@@ -68,19 +71,26 @@ class TopicOutput:
             except BufferError:
                 self._producer.raw.poll(1.0)
                 self._check()
+            except Exception as exception:
+                error = client_error(exception)
+                if error is None:
+                    raise
+                raise self._undelivered(error, key, value) from exception
 
-    def _note(self, error: object, message: object) -> None:
+    def _note(self, error: ClientError | None, message: RecordMessage) -> None:
         if error is not None and self._failure is None:
-            self._failure = error
+            self._failure = self._undelivered(error, message.key(), message.value())
 
     def _check(self) -> None:
         if self._failure is not None:
-            raise self._undelivered(self._failure.str(), self._failure.name())
+            raise self._failure
 
-    def _undelivered(self, why: str, name: str) -> DeliveryError:
+    def _undelivered(self, error: ClientError, key: bytes | None, value: bytes | None) -> DeliveryError:
+        name, size = error.name(), len(key or b"") + len(value or b"")
+        cure = LARGER_RECORDS if name in TOO_LARGE else "look after the brokers"
         return DeliveryError(
-            f"rows for topic {self._topic!r} were not delivered: {why}; look after the brokers and run the job again, "
-            "after deleting the topic",
+            f"a row for topic {self._topic!r} was not delivered: {error.str()} ({name}); it has {size} bytes, its key "
+            f"is {(key or b'')[:_SHOWN_BYTES]!r}. {cure[0].upper()}{cure[1:]}, delete the topic and run the job again",
             name=name,
         )
 

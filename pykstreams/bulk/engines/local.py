@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pykstreams.bulk.engines.processes import Pool
-from pykstreams.bulk.engines.sorting import RUN_BYTES, SortedRuns, merged_runs
+from pykstreams.bulk.engines.runs_of_tasks import sort_by_task
+from pykstreams.bulk.engines.sorting import SortedRuns, merged_runs
 from pykstreams.bulk.sources.sources import Part
 from pykstreams.bulk.stages.batches import BY_KEY, BY_TIME, ENCODED, OF_ROWS, ROWS
 from pykstreams.bulk.stages.encode import encode
@@ -70,12 +70,12 @@ class LocalEngine:
 
 def encode_part(job: StoreJob, part: Part, scratch: str, number: int) -> int:
     """The first phase, for one part of the source; gives how many rows it encoded."""
-    return _into_runs(encode(job, part.batches(), number), scratch, number, _order(job))
+    return sort_by_task(encode(job, part.batches(), number), scratch, number, ENCODED, _order(job))
 
 
 def key_part(job: StoreJob, part: Part, folder: str, number: int) -> int:
     """Before it, where rows of one key have to meet: for one part of the source; gives how many rows it has."""
-    return _into_runs(keyed(job, part.batches(), number), folder, number, BY_KEY)
+    return sort_by_task(keyed(job, part.batches(), number), folder, number, ENCODED, BY_KEY)
 
 
 def encode_met(job: StoreJob, folder: str, scratch: str, number: int, schema: pa.Schema | None) -> int:
@@ -84,27 +84,7 @@ def encode_met(job: StoreJob, folder: str, scratch: str, number: int, schema: pa
     if not met.is_dir():
         return 0
     found = encode_newest(job, merged_runs(sorted(met.iterdir()), BY_KEY), schema)
-    return _into_runs(found, scratch, number, _order(job))
-
-
-def _into_runs(batches: Iterable[pa.RecordBatch], scratch: str, number: int, order: tuple[str, ...]) -> int:
-    """Sorts encoded rows, for each task apart."""
-    runs: dict[int, SortedRuns] = {}
-    count = 0
-    for batch in batches:
-        count += batch.num_rows
-        for task, rows in by_task(batch):
-            if task not in runs:
-                folder = Path(scratch) / str(task)
-                folder.mkdir(exist_ok=True)
-                runs[task] = SortedRuns(folder, str(number), ENCODED, order)
-            runs[task].add(rows)
-        if sum(each.waiting_bytes for each in runs.values()) > RUN_BYTES:
-            for each in runs.values():
-                each.spill()
-    for each in runs.values():
-        each.spill()
-    return count
+    return sort_by_task(found, scratch, number, ENCODED, _order(job))
 
 
 def build_task(job: StoreJob, task: int, scratch: str) -> str:
@@ -143,20 +123,3 @@ def _sorted(
     for batch in batches:
         runs.add(batch)
     return runs.merged()
-
-
-def by_task(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Divides a batch by task."""
-    if batch.num_rows == 0:
-        return
-    tasks = batch.column("task")
-    if pc.min(tasks).equals(pc.max(tasks)):
-        yield tasks[0].as_py(), batch
-        return
-    order = pc.sort_indices(tasks)
-    found = batch.take(order)
-    lengths = pc.value_counts(found.column("task"))
-    at = 0
-    for entry in lengths.to_pylist():
-        yield entry["values"], found.slice(at, entry["counts"])
-        at += entry["counts"]

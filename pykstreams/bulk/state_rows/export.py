@@ -26,7 +26,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
 from pykstreams.core.ids import TaskId
 from pykstreams.core.types import Timestamp, timestamp_ms
-from pykstreams.state.directory.durable_files import sync_file, sync_folder
+from pykstreams.state.directory.durable_files import publish_file
 from pykstreams.topology.topology import Topology
 
 
@@ -80,9 +80,7 @@ def export_state(
                 for batch in part_batches(view, part):
                     writer.write_batch(batch)
                     rows += batch.num_rows
-        sync_file(unfinished)  # or the name may be on the disk before what is in the file
-        unfinished.rename(target)
-        sync_folder(target.parent)
+        publish_file(unfinished, target)
     finally:
         unfinished.unlink(missing_ok=True)
     return ExportReport(target, rows, len(parts), not_closed)

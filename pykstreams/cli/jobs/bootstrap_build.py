@@ -15,6 +15,7 @@ from pykstreams.cli.jobs.job_options import bulk_jobs, job_options
 from pykstreams.cli.options import (
     SETTINGS_HELP,
     combined_config,
+    given_options,
     need_application_id,
     settings_options,
     topology_argument,
@@ -137,7 +138,11 @@ def build(
     config = combined_config(script, config_file=config_file, pairs=pairs, options=options)
     need_application_id(config)
     tables = {} if stores_file is None else _tables(stores_file)
+    if store is None and tables and (rows := given_options([*_OPTIONS, "source", "values"])):
+        raise click.UsageError(f"{rows} about the rows of --store; write that into the tables of {stores_file}")
     if store is not None:
+        if store in tables:
+            raise click.UsageError(f"store {store} is named by --store and in {stores_file}; name it once")
         given = {name: value for name, value in said.items() if value is not None}
         tables[store] = {**given, "from": source, "value": _value(values)}
     if not tables:

@@ -19,6 +19,7 @@ import click
 from pykstreams.cli.live.server import NothingThereError, Row, Server
 from pykstreams.cli.row_texts import cell_text, time_text
 from pykstreams.core.errors import ConfigError
+from pykstreams.state.directory.durable_files import publish_file
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -165,15 +166,18 @@ def _as_text(row: Row, with_key: bool) -> str:
 
 
 def export_live(rows: Iterator[Row], to: str) -> int:
-    """Writes rows to ``csv:PATH`` or ``json:PATH``, which must be new; returns how many there were."""
+    """Writes rows to ``csv:PATH`` or ``json:PATH``, which must be new, and is whole; returns how many there were."""
     form, _, name = to.partition(":")
     if form not in ("csv", "json") or not name:
         raise click.BadParameter(
             f"{to!r} cannot be written from a running application; write csv:PATH or json:PATH", param_hint="--to"
         )
     path = Path(name)
+    if path.exists():
+        raise click.BadParameter(f"{name!r} is there already; name a new file", param_hint="--to")
+    unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        file = path.open("x", encoding="utf-8", newline="")
+        file = unfinished.open("w", encoding="utf-8", newline="")
     except OSError as error:
         raise click.BadParameter(f"{name!r} cannot be made: {error}; name a new file", param_hint="--to") from error
     count = 0
@@ -183,9 +187,9 @@ def export_live(rows: Iterator[Row], to: str) -> int:
             for row in rows:
                 write(row)
                 count += 1
-    except BaseException:
-        path.unlink()
-        raise
+        publish_file(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
     return count
 
 

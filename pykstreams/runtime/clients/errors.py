@@ -16,7 +16,7 @@ meaning        what it says                                                     
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -93,7 +93,9 @@ _PASSING = frozenset(
         "_OUTDATED",
     }
 )
-OUT_OF_CLASSIC_GROUP: Final = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"})
+GROUP_IS_GONE: Final = "GROUP_ID_NOT_FOUND"
+"""The coordinator has no such group: the answer to a commit where it has lost it, with its members."""
+OUT_OF_CLASSIC_GROUP: Final = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", GROUP_IS_GONE})
 """A classic group has put its member out, or has gone on without it; it may join again."""
 OUT_OF_STREAMS_GROUP: Final = frozenset({"UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH"})
 """The same of a streams group, which tells of an older epoch otherwise: the member may only be slow to hear of it."""
@@ -150,6 +152,11 @@ _REFUSED = frozenset(
 
 _UNKNOWN_TOPIC = frozenset({"UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_ID", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"})
 
+TOO_LARGE: Final = frozenset({"MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"})
+"""The client, or a broker, does not take a record for its size."""
+LARGER_RECORDS: Final = "raise max.message.bytes of the topic and producer.message.max.bytes"
+"""The cure for that."""
+
 _CURES: Final = {
     "INVALID_REPLICATION_FACTOR": "fewer brokers are up than replication.factor wants copies: start the others, or set "
     "it to their number, or to -1 for the brokers' default",
@@ -204,6 +211,12 @@ def kafka_error(exception: KafkaException) -> KafkaError:
     """The error inside an exception of the client."""
     error: KafkaError = exception.args[0]
     return error
+
+
+def client_error(exception: Exception) -> ClientError | None:
+    """The error inside an exception of a client of either kind, real or fake; ``None`` for any other exception."""
+    inner: Any = exception.args[0] if exception.args else None
+    return inner if hasattr(inner, "name") else None
 
 
 def is_fencing(exception: KafkaException) -> bool:

@@ -30,7 +30,14 @@ from pykstreams.core.ids import TaskId
 from pykstreams.core.record import ProducerRecord
 from pykstreams.core.types import Headers
 from pykstreams.runtime.clients.consumers.messages import RecordMessage
-from pykstreams.runtime.clients.errors import ClientError, Meaning, meaning_of
+from pykstreams.runtime.clients.errors import (
+    LARGER_RECORDS,
+    TOO_LARGE,
+    ClientError,
+    Meaning,
+    client_error,
+    meaning_of,
+)
 from pykstreams.runtime.clients.sent_records import sent_data, sent_headers, sent_time
 from pykstreams.runtime.tasks.changelog_watch import ChangelogWatch
 from pykstreams.runtime.tasks.delivery_attempts import DeliveryAttempts
@@ -55,7 +62,6 @@ _PRODUCER_IS_LOST = {
 _TIME_IS_OVER = "_MSG_TIMED_OUT"
 _PURGED = frozenset(("_PURGE_QUEUE", "_PURGE_INFLIGHT"))
 """The record was dropped: with its transaction, or together with those that were given up before it was sent."""
-_TOO_LARGE = frozenset(("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"))
 
 
 class Producer(Protocol):
@@ -381,11 +387,8 @@ class RecordCollector:
         if self._is_logged(record):
             what = f"record to {record.topic}-{record.partition}, the changelog of store {node!r} of task {task_id},"
         text = f"{what} was not delivered: {error.str()} ({name})"
-        if name in _TOO_LARGE:
-            text += (
-                f"; it has {_size(record)} bytes: raise max.message.bytes of the topic and producer.message.max.bytes, "
-                "or make it smaller"
-            )
+        if name in TOO_LARGE:
+            text += f"; it has {_size(record)} bytes: {LARGER_RECORDS}, or make it smaller"
         return DeliveryError(
             text,
             name=name,
@@ -448,9 +451,7 @@ class RecordCollector:
 
     def _client_error(self, error: Exception, record: ProducerRecord) -> ClientError:
         """The error inside an exception of the client; anything else is raised."""
-        inner: Any = error.args[0] if error.args else None
-        if hasattr(inner, "name"):
-            found: ClientError = inner
+        if found := client_error(error):
             return found
         try:
             sent_data(record.key, "key")

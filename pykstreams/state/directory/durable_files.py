@@ -23,6 +23,13 @@ def sync_file(path: Path) -> None:
         os.fsync(file.fileno())
 
 
+def publish_file(beside: Path, path: Path) -> None:
+    """Gives a file that was written beside its place, as a whole, its name."""
+    sync_file(beside)  # or the name may be on the disk before what is in the file
+    beside.rename(path)
+    sync_folder(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Makes durable which files a folder has."""
     descriptor = os.open(folder, os.O_RDONLY)

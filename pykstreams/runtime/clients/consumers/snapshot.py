@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from pykstreams.core.clock import SystemClock
+from pykstreams.core.clock import Clock, SystemClock
 from pykstreams.core.errors import ClusterError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.runtime.clients.bounded import close_in_time
@@ -24,12 +24,17 @@ _WAIT_S: Final = 1.0
 
 
 def read_partition(
-    supplier: KafkaClientSupplier, config: StreamsConfig, place: TopicPartition, begin: int, end: int
+    supplier: KafkaClientSupplier,
+    config: StreamsConfig,
+    place: TopicPartition,
+    begin: int,
+    end: int,
+    clock: Clock | None = None,
 ) -> Iterator[list[RecordMessage]]:
     """Yields the records of a partition from ``begin`` up to, and without, ``end``, in batches.
 
     ``ClusterError`` where records from ``begin`` on are gone (retention), or where nothing comes for
-    ``request.timeout.ms``. Only what is committed is read.
+    ``request.timeout.ms``, whatever time the caller takes between batches. Only what is committed is read.
     """
     if begin >= end:
         return
@@ -44,7 +49,7 @@ def read_partition(
     )
     try:
         consumer.assign([KafkaTopicPartition(place.topic, place.partition, begin)])
-        read = _read(consumer, place, end, config.request_timeout_ms / 1000)
+        read = _read(consumer, place, end, config.request_timeout_ms / 1000, clock or SystemClock())
         yield from cast("Iterator[list[RecordMessage]]", read)  # typed optional, set on records
     except KafkaException as exception:
         raise cluster_error(f"reading {place}", exception) from exception
@@ -52,8 +57,9 @@ def read_partition(
         close_in_time(f"that reads {place}", consumer.close)
 
 
-def _read(consumer: Consumer, place: TopicPartition, end: int, timeout_s: float) -> Iterator[list[Message]]:
-    clock = SystemClock()
+def _read(
+    consumer: Consumer, place: TopicPartition, end: int, timeout_s: float, clock: Clock
+) -> Iterator[list[Message]]:
     deadline = clock.monotonic() + timeout_s
     while True:
         messages: list[Message] = []
@@ -68,8 +74,8 @@ def _read(consumer: Consumer, place: TopicPartition, end: int, timeout_s: float)
                 )
         wanted = [message for message in messages if int(message.offset() or 0) < end]
         if wanted:
-            deadline = clock.monotonic() + timeout_s
             yield wanted
+            deadline = clock.monotonic() + timeout_s
         position = consumer.position([KafkaTopicPartition(*place)])[0].offset
         if position >= end:
             return

@@ -115,6 +115,27 @@ def test_a_file_of_stores_that_says_nothing_is_refused(text: str, said: str, sho
 
 
 @pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--latest"], "--latest is about the rows of --store; write that into the tables of"),
+        (["--from", "other", "--on-error", "count"], "--from and --on-error are about the rows of --store"),
+        (["--value", "n", "--key", "id"], "--key and --value are about the rows of --store"),
+        (["--store", "customers", "--from", "rows"], "store customers is named by --store and in"),
+    ],
+)
+def test_options_of_one_store_are_refused_beside_a_file_that_does_not_need_them(
+    arguments: list[str], said: str, shop: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "stores.toml"
+    file.write_text(f'[stores.customers]\nfrom = "{tmp_path / "rows.jsonl"}"\nkey = "id"\n')
+    result = run(shop, "--stores", str(file), *arguments, "--out", str(tmp_path / "out"))
+
+    assert 2 == result.exit_code
+    assert said in result.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
     ("name", "data", "said"),
     [
         ("stores.toml", b'[stores.customers]\nfrom = "\xff"', "cannot be read"),

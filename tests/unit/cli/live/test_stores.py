@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pykstreams.cli.app import cli
-from pykstreams.cli.live.stores import told
+from pykstreams.cli.live.server import Row
+from pykstreams.cli.live.stores import export_live, told
 from pykstreams.http import Address, HttpOptions, HttpServer, app
 from pykstreams.http.server import bound
 from tests.unit.cli.stores.test_state import shop
@@ -152,12 +153,26 @@ def test_a_file_that_is_there_is_not_written_over(invoke: Callable[..., Result],
     assert (tmp_path / "there").read_text() == "old"
 
 
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_file_that_is_exported_has_its_name_when_it_is_whole(form: str, tmp_path: Path) -> None:
+    path, names = tmp_path / "totals", []
+
+    def rows() -> Iterator[Row]:
+        for key in ("apple", "pear"):
+            names.append([one.name for one in tmp_path.iterdir()])
+            yield {"key": key, "value": 1}
+
+    assert export_live(rows(), f"{form}:{path}") == 2
+    assert names == [[".totals.unfinished"]] * 2
+    assert [one.name for one in tmp_path.iterdir()] == ["totals"]
+
+
 def test_an_export_that_fails_leaves_no_file(invoke: Callable[..., Result], tmp_path: Path) -> None:
     result = invoke("export", "nothing", "--to", "csv:new.csv")
 
     assert result.exit_code == 2
     assert "the topology has no store 'nothing'" in result.output
-    assert not (tmp_path / "new.csv").exists()
+    assert [one.name for one in tmp_path.iterdir() if "new.csv" in one.name] == []
 
 
 def test_what_the_application_refuses_is_an_error_that_says_why(invoke: Callable[..., Result], tmp_path: Path) -> None:
