@@ -66,11 +66,13 @@ class Peers:
         where = f"{host.host}:{host.port}"
         with self._asking(host, where):
             for kept in (self._take(host), None):
+                began = self._clock.monotonic()
                 try:
                     status, body = self._exchange(host, kept, target)
                     break
                 except (OSError, UnicodeError, http.client.HTTPException) as error:  # UnicodeError: no name of a host
-                    if isinstance(error, TimeoutError):
+                    # a name may be looked up for longer than the client has patience, and not be found then
+                    if isinstance(error, TimeoutError) or self._clock.monotonic() - began >= self._timeout_s:
                         self._note_late(host)
                     elif kept is not None:  # it may have been closed meanwhile
                         continue

@@ -105,6 +105,8 @@ class Supervisor:
         self._policy = policy or RestartPolicy()
         self._result = 0
         self._stop_before: float | None = None
+        self._was_asked = False
+        """Whether somebody has asked the application to stop."""
 
     def run(self) -> int:
         """Runs until all workers have stopped; returns the exit code of the application."""
@@ -152,11 +154,12 @@ class Supervisor:
             case Exited(number, code):
                 self._exited(number, code)
             case StopRequested():
-                if self._stopping:
+                if self._was_asked:
                     self._kill("asked to stop twice")
-                else:
+                elif not self._stopping:
                     log.info("stopping %s", _workers(self._running))
                     self._stop(0)
+                self._was_asked = True
             case None:
                 if self._stop_before is not None and self._clock.monotonic() >= self._stop_before:
                     self._kill(f"not stopped within {self._policy.stop_s:g} s")

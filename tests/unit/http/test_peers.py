@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -197,6 +198,35 @@ def test_an_instance_that_was_late_keeps_few_questions_waiting_until_it_answers(
     for each in connections:
         each.sendall(HEAD + BODY)
     assert [each.result(PATIENCE_S) for each in more] == [{"parts": []}] * 3
+
+
+def test_an_instance_whose_name_is_looked_up_for_too_long_is_late(
+    peers: Peers, clock: MockClock, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up, go_on = threading.Semaphore(0), threading.Event()
+    look_up, slow = socket.getaddrinfo, HostInfo("slow.test", 80)
+
+    def fail(host: str, *rest: int) -> object:
+        if host != slow.host:
+            return look_up(host, *rest)
+        looked_up.release()
+        assert go_on.wait(PATIENCE_S)
+        clock.advance(int(PATIENCE_S * 1000) + 1)
+        raise socket.gaierror(socket.EAI_AGAIN, "no server of names has answered")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    go_on.set()
+    assert "no server of names" in problem_of(threads.submit(peers.ask, slow, "/stores")).detail
+
+    go_on.clear()
+    waiting = [threads.submit(peers.ask, slow, "/stores") for _ in range(2)]
+    for _ in range(3):
+        assert looked_up.acquire(timeout=PATIENCE_S)
+    refused = problem_of(threads.submit(peers.ask, slow, "/stores"))
+    go_on.set()
+
+    assert "has not answered in time, and 2 questions wait for it already" in refused.detail
+    assert [problem_of(each).kind for each in waiting] == ["unavailable"] * 2
 
 
 def test_an_instance_that_was_not_late_may_be_asked_by_all(

@@ -188,6 +188,21 @@ def test_a_second_request_to_stop_ends_the_workers_at_once() -> None:
     assert scripted.log[-1] == "4s kill 1"
 
 
+@pytest.mark.parametrize("cause", [Exited(1, 2), Exited(1, 1)], ids=["settings", "crashed too often"])
+def test_the_first_request_to_stop_ends_no_worker_that_is_stopping_already(cause: Exited) -> None:
+    scripted = ScriptedWorkers([(10, cause), (5, StopRequested()), (5, Exited(2, 0))], obedient=False)
+
+    assert scripted.run(2, limit=0) == cause.code
+    assert scripted.log[2:] == ["10s stop 2"]
+
+
+def test_a_second_request_ends_workers_that_were_stopping_before_the_first() -> None:
+    scripted = ScriptedWorkers([(10, Exited(1, 2)), (5, StopRequested()), (5, StopRequested())], obedient=False)
+
+    assert scripted.run(2) == 2
+    assert scripted.log[2:] == ["10s stop 2", "20s kill 2"]
+
+
 def test_an_error_while_stopping_is_the_result() -> None:
     scripted = ScriptedWorkers([(3, StopRequested()), (1, Exited(1, 4))], obedient=False)
 
