@@ -92,6 +92,15 @@ def _load_group_coordinator(bootstrap_servers: str, deadline: float) -> None:
         consumer.close()
 
 
+def wait_until_gone(bootstrap_servers: str, *topics: str) -> None:
+    """Returns when brokers do not tell of topics any more that somebody has deleted: the controller knows it first."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+    deadline = time.monotonic() + READY_TIMEOUT_S
+    while left := admin.list_topics(timeout=READY_TIMEOUT_S).topics.keys() & set(topics):
+        assert time.monotonic() < deadline, f"{sorted(left)} are still there"
+        time.sleep(0.1)
+
+
 def create_topic(bootstrap_servers: str, name: str, *, partitions: int = 1, **settings: object) -> None:
     """Creates a topic with default replication; ``cleanup_policy="compact"`` sets ``cleanup.policy``."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})

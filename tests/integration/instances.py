@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -299,8 +300,11 @@ class Instances:
 
 def listening(pid: int) -> set[str]:
     """The addresses at which a process and those below it listen (proc_net(5)); by IPv6 as the kernel writes them."""
-    inodes = {os.readlink(path) for one in (pid, *children(pid)) for path in Path(f"/proc/{one}/fd").iterdir()}
-    found = set()
+    inodes, found = set(), set()
+    for one in (pid, *children(pid)):
+        for path in Path(f"/proc/{one}/fd").iterdir():
+            with suppress(FileNotFoundError):  # it was closed meanwhile
+                inodes.add(os.readlink(path))
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
             words = line.split()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tests.integration.workers import Workers
 
 pytestmark = pytest.mark.slow
 
+PATIENCE_S = 60.0
 
 NUMBERS = '''
     """Copies records of two topics whose values are numbers."""
@@ -64,6 +66,13 @@ class Letters:
 
     def records(self, topic: str) -> list[Message]:
         return records_of(self.brokers, [topic])
+
+    def records_at_last(self, topic: str, count: int) -> list[Message]:
+        """So many records, when the markers of their transactions are written, too."""
+        deadline = time.monotonic() + PATIENCE_S
+        while len(found := self.records(topic)) < count:
+            assert time.monotonic() < deadline, found
+        return found
 
 
 @pytest.fixture
@@ -137,7 +146,7 @@ def test_a_replay_sends_each_letter_once_as_it_was_read(letters: Letters) -> Non
     code, out, _ = letters.run("replay", letters.dead, "--topic", letters.orders, "--execute")
     assert (code, out) == (0, f"1 of builtins.ValueError: sent to {letters.orders}\n")
 
-    found = letters.records(letters.orders)
+    found = letters.records_at_last(letters.orders, 3)
     assert sorted((one.value(), one.partition(), one.timestamp()[1]) for one in found) == [
         (b"o1", 2, 1000),
         (b"o2", 2, 3_600_000),

@@ -14,6 +14,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ClusterError
 from pykstreams.runtime.clients.admin import ClusterAdmin
 from pykstreams.testing import KafkaCluster
+from tests.brokers.brokers import wait_until_gone
 from tests.unit.test_tests_on_clusters_page import page as page
 
 pytestmark = pytest.mark.integration
@@ -55,7 +56,7 @@ def test_an_application_runs_on_topics_that_go_after_the_test(
     assert {"fixture-words", "fixture-counts", f"{config['application.id']}-counts-changelog"} <= mine
 
     kafka.clean_up()
-    assert not topics(kafka_address) & mine
+    wait_until_gone(kafka_address, *mine)
 
 
 def test_a_topic_that_was_there_before_is_refused_and_stays(
@@ -84,7 +85,7 @@ def test_a_topic_is_made_once_for_a_test_and_anew_for_the_next(kafka_address: st
     anew.topic("fixture-again", str, str)
     anew.clean_up()
 
-    assert "fixture-again" not in topics(kafka_address)
+    wait_until_gone(kafka_address, "fixture-again")
 
 
 @pytest.mark.slow

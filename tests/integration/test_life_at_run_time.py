@@ -181,8 +181,14 @@ def test_workers_come_and_go_under_load_and_every_record_counts_once(shop: Shop)
     def tasks() -> list[TaskId]:
         return [task.task_id for one in streams.metadata_for_local_threads() for task in one.active_tasks]
 
-    wait_until(lambda: len(tasks()) >= PARTITIONS)  # one that is on its way between two threads is nobody's
-    assert len(tasks()) == len(set(tasks())) == PARTITIONS
+    found: list[TaskId] = []
+
+    def all_are_there() -> bool:
+        found[:] = tasks()
+        return len(found) >= PARTITIONS
+
+    wait_until(all_are_there)  # one that is on its way between two threads is nobody's
+    assert len(found) == len(set(found)) == PARTITIONS
 
 
 def test_a_pause_longer_than_the_session_keeps_members_and_tasks_and_loses_nothing(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.brokers.brokers import create_topic
+from tests.brokers.brokers import create_topic, wait_until_gone
 from tests.integration.workers import Workers
 
 pytestmark = pytest.mark.slow
@@ -239,7 +238,4 @@ def delete(brokers: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": brokers})
     for future in admin.delete_topics([topic]).values():
         future.result()
-    deadline = time.monotonic() + 30
-    while topic in admin.list_topics(timeout=10).topics:
-        assert time.monotonic() < deadline, f"{topic} is still there"
-        time.sleep(0.1)
+    wait_until_gone(brokers, topic)

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from tests.integration.conftest import MakeTopic
 
-RECORD_S = 2
+RECORD_S = 6
 QUEUES = """
 import sys
 from pykstreams.core.config import StreamsConfig

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
+import re
 import subprocess
 import sys
 import tempfile
@@ -43,14 +43,12 @@ def output_of(command: list[str], folder: Path) -> str:
 
 def runs_until_stopped(project: Path) -> None:
     """Starts the application on an embedded cluster, waits until it is ready, and stops it in order."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
     log = project / "run.log"
-    command = [sys.executable, "-m", "pykstreams", "run", "shop_totals.py", "--embedded", "--http", address]
+    command = [sys.executable, "-m", "pykstreams", "run", "shop_totals.py", "--embedded", "--http", "127.0.0.1:0"]
     with log.open("w") as file, subprocess.Popen(command, cwd=project, stdout=file, stderr=file) as process:
         try:
             deadline = time.monotonic() + PATIENCE_S
-            while not is_ready(address):
+            while not is_ready(log.read_text()):
                 assert process.poll() is None, log.read_text()
                 assert time.monotonic() < deadline, log.read_text()
                 time.sleep(0.1)
@@ -60,8 +58,13 @@ def runs_until_stopped(project: Path) -> None:
             process.kill()
 
 
-def is_ready(address: str) -> bool:
-    with contextlib.suppress(OSError), urllib.request.urlopen(f"http://{address}/health/ready", timeout=5) as answer:
+def is_ready(said: str) -> bool:
+    """Whether the worker answers that it is, at the port that it has said."""
+    port = re.search(r"HTTP at port (\d+)", said)
+    if port is None:
+        return False
+    address = f"http://127.0.0.1:{port[1]}/health/ready"
+    with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=5) as answer:
         return bool(answer.status == 200)
     return False
 

@@ -113,7 +113,7 @@ def test_chunks_that_are_none_end_the_connection_only(serve: Serve) -> None:
 
 @pytest.mark.parametrize("sent", [b"GET /stores HTTP/1.1\r\nHost: x\r\nX-Slow: ", b"G"])
 def test_a_client_that_sends_its_request_too_slowly_is_told_so(serve: Serve, sent: bytes) -> None:
-    server = serve(client_timeout_ms=100)
+    server = serve(client_timeout_ms=500)
 
     answer = said(server.port, sent)
 

@@ -17,6 +17,7 @@ from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError
 from pykstreams.http import Address
 from pykstreams.http.server import bound, check_ca
+from tests.brokers.ports import free_ports
 from tests.brokers.reaper import Process
 
 ROOT = Path(__file__).parents[4]
@@ -100,8 +101,7 @@ Serving(":80").check()
 @pytest.mark.slow
 def test_a_worker_answers_while_it_runs(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(SCRIPT)
-    with bound(Address.parse(":0")) as sock:
-        port = sock.getsockname()[1]
+    [port] = free_ports(1)
     command = [sys.executable, "-m", "pykstreams", "run", "app.py", "--embedded", "--http", f":{port}"]
     process = Process(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
     try:
