@@ -29,8 +29,8 @@ ATTEMPTS_HEADER: Final = "__streams.errors.attempts"
 FIRST_FAILURE_HEADER: Final = "__streams.errors.first.failure"
 """When it failed first, in wall-clock ms since the epoch, in digits."""
 
-_SOON_MS: Final = 1
-"""The interval of a punctuation that is cancelled when it runs: how much later it runs if its start has passed."""
+_ONCE_MS: Final = 1
+"""The interval of a punctuation that is cancelled when it runs: so much later it runs if its start has just passed."""
 _TURN_MS: Final = 100
 """After which time the worker has its turn again while records wait that are due."""
 
@@ -110,8 +110,9 @@ class _Trying:
     def _failed_first(self, error: Exception, key: object, value: object, timestamp: int, headers: Headers) -> None:
         policy, buffer = self._policy, self._buffer
         trials, used_up = policy.after_failure(UNTRIED, self._now(), buffer.next_sequence)
-        if used_up or not policy.is_passing(error):
-            self._give_up(error, trials, key, value, timestamp, headers)
+        final = error if used_up else self._not_passing(error)
+        if final is not None:
+            self._give_up(final, trials, key, value, timestamp, headers)
             return
         if not len(buffer):
             log.warning(
@@ -126,20 +127,23 @@ class _Trying:
         self._set_alarm()
 
     def _punctuate(self, now: int) -> None:
-        """Tries what is due; after ``_TURN_MS`` the rest has to wait for the next turn."""
+        """Tries what is due; after ``_TURN_MS`` the rest has to wait for the next turn.
+
+        So it has when the clock is set back: a record that fails by that clock would be due at once by the turn's.
+        """
         self._alarm = self._alarm_at = None
-        before, end = self._current.raw, self._now() + _TURN_MS
+        before, began = self._current.raw, self._now()
         try:
-            while (waiting := self._buffer.take(now)) is not None:
+            while (waiting := self._buffer.take(min(now, began))) is not None:
                 self._current.raw = waiting.raw
                 self._try_again(waiting)
-                if self._now() >= end:
+                if not began <= self._now() < began + _TURN_MS:
                     break
         finally:
             self._current.raw = before
+            self._set_alarm(self._now() + 1)
         if not len(self._buffer):
             log.info("%s: no record waits to be tried again any more", self._context.node)
-        self._set_alarm(now + 1)
 
     def _try_again(self, waiting: Waiting) -> None:
         context, buffer = self._context, self._buffer
@@ -157,11 +161,21 @@ class _Trying:
         error = self._function.take_error()
         if error is not None:
             trials, used_up = self._policy.after_failure(waiting.trials, self._now(), waiting.sequence)
-            if not used_up and self._policy.is_passing(error):
+            final = error if used_up else self._not_passing(error)
+            if final is None:
                 buffer.put_back(waiting, trials)
                 return
-            self._give_up(error, trials, key, value, timestamp, headers)
+            self._give_up(final, trials, key, value, timestamp, headers)
         buffer.remove(waiting)
+
+    def _not_passing(self, error: Exception) -> Exception | None:
+        """The error to give up with: one that is not passing, or that of the user's function which was asked."""
+        try:
+            return None if self._policy.is_passing(error) else error
+        except Exception as of_function:
+            if of_function is not error:
+                of_function.__context__ = error
+            return of_function
 
     def _give_up(
         self, error: Exception, trials: Trials, key: object, value: object, timestamp: int, headers: Headers
@@ -186,7 +200,7 @@ class _Trying:
         now = self._now()
         self._alarm_at = max(due, now)
         self._alarm = processing.schedule(
-            _SOON_MS, PunctuationType.WALL_CLOCK_TIME, self._ring, start_time=self._alarm_at
+            _ONCE_MS, PunctuationType.WALL_CLOCK_TIME, self._ring, start_time=self._alarm_at
         )
 
     def _ring(self, now: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from typing import ClassVar, Generic, TypeVar, cast
 
 from pykstreams.core.processor import OperatorContext
 from pykstreams.core.types import Headers
@@ -36,6 +36,8 @@ class CountWindowAggregate(Generic[K, V, VA]):
     store: str
     windows: CountWindows
     aggregation: Aggregation[K, V, VA]
+    takes_back: ClassVar = True
+    """Changelogs stay behind: a window that leaves the store is not forgotten before its result was delivered."""
 
     def build(self, context: OperatorContext) -> Process:
         store: TableRows[K, PartialWindow[VA]] = table_rows(context, self.store)

@@ -154,8 +154,9 @@ class JoinRepartitioned(Generic[V, VO]):
 class JoinReferred(Generic[V, VO]):
     """Joins a changed row with all repartitioned rows that refer to it.
 
-    Where joining one of them raises, and the processing exception handler goes on, the others are joined nevertheless.
-    A replayed change from nothing to nothing is one, too: it may have been a deletion that was stored and not sent.
+    Where one of them cannot be read or joined, and the processing exception handler goes on, the others are joined
+    nevertheless. A replayed change from nothing to nothing is one, too: it may have been a deletion that was stored and
+    not sent.
     """
 
     join: ReferenceJoin[V, VO]
@@ -191,11 +192,15 @@ class JoinReferred(Generic[V, VO]):
             except Exception as error:
                 fail(error, key, change, timestamp, headers)
                 return
-            for row in rows:
-                found = True
+            while True:
                 try:
+                    row = next(rows, None)
+                    if row is None:
+                        break
+                    found = True
                     result_key, joined, joined_old = join_row(key, new, old, row)
                 except Exception as error:
+                    found = True  # a row that cannot be read refers to it, too
                     fail(error, key, change, timestamp, headers)
                     continue
                 time = row[2] if row[2] > timestamp else timestamp

@@ -95,6 +95,11 @@ class JoinCarried(Generic[KO, V, VO]):
     own_keys: OwnKeys
     with_key: bool
 
+    @property
+    def takes_back(self) -> bool:
+        """Changelogs stay behind where those of the join do."""
+        return self.join.takes_back
+
     def build(self, context: OperatorContext) -> Process:
         join = self.join
         joiner = _with_own_key(join.joiner, self.own_keys.decoder(context)) if self.with_key else _bare(join.joiner)

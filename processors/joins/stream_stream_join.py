@@ -189,7 +189,9 @@ class StreamStreamJoin:
         def advance_to(time: int) -> None:
             progress.stream_time = max(progress.stream_time, time)
 
-        idle = idle_time(context, self.idle_ms, lambda time: time + open_ms, emit, looks=self.left)
+        idle = idle_time(
+            context, self.idle_ms, lambda time: time + open_ms, emit, looks=self.left, shared=self.waiting_store
+        )
         return process if idle is None else idle.follow(process, lambda: progress.stream_time, advance_to)
 
     def _closed_windows(

@@ -31,6 +31,7 @@ Emit: TypeAlias = Callable[[Any, Any, RawContext], None]
 """Takes what leaves the buffer: key, value, and the record it was part of."""
 
 _START: Final = struct.Struct(">Bq")
+_END: Final = struct.Struct(">BQ")  # the same, and one more than the last timestamp
 _SEQUENCE: Final = struct.Struct(">i")
 _LAST_SEQUENCE: Final = 2**31 - 1
 
@@ -75,7 +76,7 @@ class JoinBuffer(RecordBuffer):
         due = self._stream_time - self._grace_ms
         if due < 0:
             return
-        rows, end, raw = self._rows, _START.pack(0, due + 1), self._current.raw
+        rows, end, raw = self._rows, _END.pack(0, due + 1), self._current.raw
         headers = () if raw is None else raw[2]
         while (row := rows.first(end)) is not None:
             packed_key, (data, origin) = row

@@ -32,7 +32,7 @@ Waited: TypeAlias = tuple[bytes, Kept]
 """A record that is due, still in bytes."""
 
 _START: Final = struct.Struct(">qq")
-_TIME: Final = struct.Struct(">q")
+_TIME: Final = struct.Struct(">Q")  # as in ``_START``, and one more than the last timestamp
 _NOTHING: Final = -1
 
 

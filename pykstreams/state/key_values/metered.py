@@ -11,7 +11,7 @@ from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.serdes.base import bind_serializer, write_same_bytes
 from pykstreams.serdes.by_type import SerdeOrType, given_serde
 from pykstreams.state.encoding.layout import PLAIN, TIMESTAMP, TIMESTAMPED, WITH_HEADERS
-from pykstreams.state.interfaces.engine import after, prefix_end
+from pykstreams.state.interfaces.engine import Row, after, prefix_end
 from pykstreams.state.interfaces.operator_stores import LastPut, SerializedRows
 from pykstreams.state.interfaces.query import Query
 from pykstreams.state.interfaces.store import (
@@ -140,18 +140,22 @@ class MeteredKeyValueStore(MeteredStore, KeyValueStore[K, V]):
     def rows_by_prefix(self, prefix_serializer: object) -> Callable[[object], Iterator[tuple[K, object, int]]]:
         """Returns the callable that scans for a prefix: (key, value, timestamp in ms) of each row with it.
 
+        Behind a row that cannot be read the scan goes on with the next one.
+
         ``prefix_serializer`` is bound once, to the topic that the key serde gets; it may be over the default serde.
         """
         encode_prefix, decode_key = self._codec.bind_prefix(prefix_serializer), self._codec.decode_key
         decode_row, scan_top, name = self._codec.decoder(), self._top.scan, self._name
 
+        def row_of(found: Row) -> tuple[K, object, int]:
+            key, packed = found
+            return (decode_key(key, ()), *decode_row(packed))
+
         def scan(prefix: object) -> Iterator[tuple[K, object, int]]:
             lower = encode_prefix(prefix, ())
             if lower is None:
                 raise TypeError(f"the prefix {prefix!r} for store {name!r} was serialized to None")
-            return (
-                (decode_key(key, ()), *decode_row(packed)) for key, packed in scan_top(lower, prefix_end(lower), False)
-            )
+            return map(row_of, scan_top(lower, prefix_end(lower), False))
 
         return scan
 

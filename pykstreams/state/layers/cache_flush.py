@@ -53,9 +53,9 @@ def forwarding(
         try:
             for entry in entries:
                 key, value, packed = entry.key, entry.value, entry.packed
-                current.raw = entry.take_context()  # a clean entry keeps no record alive
                 if packed is UNSET:
                     packed = entry.packed = encode(value, entry.timestamp)
+                current.raw = entry.take_context()  # a clean entry keeps no record alive
                 if packed is not None and value.__class__ in immutable:
                     entry.packed = UNSET  # the object stays, and takes less than its bytes
                 else:
@@ -102,7 +102,7 @@ def straight(
                 try:
                     packed = entry.packed = encode(value, entry.timestamp)
                 except Exception:
-                    packed = None  # the error comes once more below, where the record that put the entry is current
+                    packed = None  # the error comes once more below, when those before are written
             if packed is None or headers is None:
                 write_batch(rows, records)
                 rows, records = [], []

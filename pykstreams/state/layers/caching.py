@@ -99,6 +99,10 @@ class CachingStore:
         if send_old_values:
             self._sizes.measure_all()
 
+    def serialize_at_once(self) -> None:
+        """Serializes each value when it is put: one that cannot be is an error of the record that it came with."""
+        self._sizes.measure_all()
+
     def knows_below(self, last_time: bytes) -> None:
         """Notes the latest time of what is below, as keys have it; for a cache that has nothing yet."""
         self._rows_below.know(last_time)
@@ -428,7 +432,22 @@ class CachingStore:
             evicted.dirty = False
         entries = self._dirty_in_order()
         self._dirty.clear()  # before anything is forwarded: what is forwarded may come back here
-        self._leave(entries if evicted is None else [evicted, *entries])
+        leaving = entries if evicted is None else [evicted, *entries]
+        try:
+            self._leave(leaving)
+        except Exception:
+            self._take_back(leaving)
+            raise
         for entry in entries:
             if entry.packed is None and entry.live and not entry.dirty:
                 self._remove(entry)
+
+    def _take_back(self, entries: list[CacheEntry]) -> None:
+        """Makes those dirty again that a flush which failed has not written: they still have their contexts."""
+        left = [entry for entry in entries if entry.headers is not None]
+        for entry in left:
+            entry.dirty = True
+            if not entry.live and entry.key not in self._entries:
+                entry.live = True
+                self._insert(entry)
+        self._dirty[:0] = left

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeVar
 
+from pykstreams.core.config import StreamsConfig
+from pykstreams.core.handlers import LogAndFailProcessingExceptionHandler
 from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.serdes.base import write_same_bytes
 from pykstreams.state.encoding.layout import NO_TIMESTAMP, TIMESTAMPED
@@ -80,8 +82,11 @@ class MeteredStore(EngineStore):
         self._top, self._cache = layers.top, layers.cache
         self._shown, self._packed = public_values(codec, self._name)
         self._metrics = StoreMetrics(context, self.metrics_scope, self._name)
-        if self._cache is not None and self._metrics.measures_calls:
-            self._cache.count_hits(self._metrics)
+        if self._cache is not None:
+            if _asks_of_records(context.config):
+                self._cache.serialize_at_once()
+            if self._metrics.measures_calls:
+                self._cache.count_hits(self._metrics)
         self._make_closures()
         self._open = True
         self._metrics.describe(self._engine, lambda: self._engine.approximate_num_entries() if self._open else 0)
@@ -205,6 +210,14 @@ class MeteredStore(EngineStore):
         if key is None:
             raise null_key(self._name)
         return self._codec.encode_key(key, ())
+
+
+def _asks_of_records(config: StreamsConfig) -> bool:
+    """Whether it matters which record fails: a handler may go on without it, or a dead letter be written of it."""
+    return (
+        type(config.processing_exception_handler) is not LogAndFailProcessingExceptionHandler
+        or config.errors_dead_letter_queue_topic_name is not None
+    )
 
 
 def _unknown(*, below_cache: bool = False) -> Position:

@@ -119,6 +119,22 @@ class IndexedCache(CachingStore):
         del self._index[entry.key]
         self._index_keys.discard(entry.key)
 
+    def _take_back(self, entries: list[CacheEntry]) -> None:
+        super()._take_back(entries)
+        for entry in entries:
+            if not isinstance(entry, _IndexEntry):
+                continue
+            row = self._entries.get(entry.row)
+            if row is None or not row.dirty:
+                continue
+            if not entry.live:
+                entry.live = True
+                self._index[entry.key] = entry
+                self._index_keys.add(entry.key)
+                self._size.bytes += entry.size
+            entry.dirty = True
+            self._dirty.append(entry)
+
     def _every_entry(self) -> Iterable[CacheEntry]:
         return *self._entries.values(), *self._index.values()
 

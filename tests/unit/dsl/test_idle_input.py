@@ -178,6 +178,31 @@ def test_late_records_go_where_they_are_wanted_also_when_a_suppression_has_close
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("key", ["filtered", "a"], ids=["of another operator", "late"])
+def test_silences_behind_records_that_open_no_window_move_time_no_further(kind: Any, key: str) -> None:
+    with driven(kind(TUMBLING)) as app:
+        app.pipe("a", 40 * SECOND)
+        app.after(600)
+        app.pipe(key, 30 * SECOND)
+        dropped = app.dropped
+        app.after(600)
+        app.pipe("b", 110 * SECOND)
+
+        assert app.dropped == dropped
+        assert app.after(600) == [("[b@60000/120000]", "1")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_window_that_a_record_opens_behind_the_time_of_the_clock_closes_by_the_clock(kind: Any) -> None:
+    with driven(kind(TUMBLING)) as app:
+        app.pipe("a", 40 * SECOND)
+        app.after(600)
+        app.pipe("b", 90 * SECOND)
+
+        assert app.after(600) == [("[b@60000/120000]", "1")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_records_go_on_to_close_windows_as_ever(kind: Any) -> None:
     with driven(kind(TUMBLING), **AT_ONCE) as app:
         app.pipe("a", 40 * SECOND)
@@ -243,8 +268,8 @@ def test_time_limits_pass_by_the_wall_clock() -> None:
         assert app.after(0.1) == [("a", "a")]
 
 
-@pytest.mark.parametrize("left", [True, False])
-def test_records_of_outer_joins_stay_without_partner_by_the_wall_clock(left: bool) -> None:
+@contextmanager
+def joining() -> Iterator[Driven]:
     builder = StreamsBuilder()
     joined: Any = StreamJoined(idle=IDLE)
     windows = JoinWindows(20 * SECOND, grace=5 * SECOND)
@@ -252,7 +277,12 @@ def test_records_of_outer_joins_stay_without_partner_by_the_wall_clock(left: boo
         builder.stream("right"), lambda one, other: f"{one}+{other}", windows=windows, stream_joined=joined
     ).to("out")
     with TopologyTestDriver(builder.build(), config(), initial_wall_clock_time=0) as driver:
-        app = Driven(driver)
+        yield Driven(driver)
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_records_of_outer_joins_stay_without_partner_by_the_wall_clock(left: bool) -> None:
+    with joining() as app:
         app.pipe("a", 1000, "left" if left else "right")
 
         assert app.after(25) == []
@@ -260,6 +290,17 @@ def test_records_of_outer_joins_stay_without_partner_by_the_wall_clock(left: boo
         assert app.after(600) == []
         app.pipe("a", 1000, "right" if left else "left")
         assert app.read() == [("a", "a+a")]  # a pair is a result whenever it is found, as in any outer join
+
+
+@pytest.mark.parametrize("left_first", [True, False])
+def test_a_record_of_either_side_of_a_join_lets_the_time_of_both_go_on(left_first: bool) -> None:
+    first, second = ("left", "right") if left_first else ("right", "left")
+    with joining() as app:
+        app.pipe("a", 1000, first)
+        app.after(600)
+        app.pipe("b", 20_000, second)
+
+        assert app.after(600) == [("b", "None+b" if left_first else "b+None")]
 
 
 def test_an_operator_that_has_seen_nothing_has_no_time_that_could_go_on() -> None:
@@ -311,6 +352,30 @@ def test_after_a_restart_time_goes_on_from_where_it_was_and_nothing_comes_twice(
     task.close()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("second", [None, 90, 110], ids=["none", "behind the clock", "ahead of it"])
+def test_after_a_restart_time_goes_as_far_as_the_latest_record_lets_it(kind: Any, second: int | None) -> None:
+    clock, producer = MockClock(0), CapturingProducer()
+    task = started(kind(TUMBLING), config(), clock, producer)
+    feed(task, ("a", 40 * SECOND))
+    clock.advance(timedelta(seconds=600))
+    task.punctuate(clock.now_ms())
+    if second is not None:
+        feed(task, ("b", second * SECOND), offset=1)
+    rows: list[Any] = []
+    assert written(producer, rows) == [(b"[a@0/60000]", b"1")]
+    task, _ = restarted(kind(TUMBLING), task, clock, producer, rows)
+    clock.advance(timedelta(seconds=600))
+    task.punctuate(clock.now_ms())
+    if second is None:
+        feed(task, ("b", 110 * SECOND), offset=1)
+        clock.advance(timedelta(seconds=600))
+        task.punctuate(clock.now_ms())
+
+    assert written(producer) == [(b"[b@60000/120000]", b"1")]
+    task.close()
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     steps=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 30)), max_size=12),
@@ -320,7 +385,7 @@ def test_after_a_restart_time_goes_on_from_where_it_was_and_nothing_comes_twice(
 def test_final_results_are_those_of_a_model(steps: Sequence[tuple[int, int]], grace: int, suppress: bool) -> None:
     """Each step is a record of that time in seconds, and then so many seconds without input."""
     size, idle = 10 * SECOND, 10 * SECOND
-    observed, dropped = -1, 0
+    observed, latest, dropped = -1, -1, 0
     counts: dict[int, int] = {}
     finals: list[tuple[str, str]] = []
     found: list[tuple[str, str]] = []
@@ -331,14 +396,14 @@ def test_final_results_are_those_of_a_model(steps: Sequence[tuple[int, int]], gr
             time = second * SECOND
             app.pipe("k", time)
             found += app.after(pause)
-            observed = max(observed, time)
+            observed, latest = max(observed, time), max(latest, time)
             start = time - time % size
             if start + size > observed - grace * SECOND:
                 counts[start] = counts.get(start, 0) + 1
             else:
                 dropped += 1
             if pause * SECOND >= idle:
-                observed = min(observed + pause * SECOND, observed + size + grace * SECOND)
+                observed = max(observed, min(observed + pause * SECOND, latest + size + grace * SECOND))
             for closed in [one for one in sorted(counts) if one + size <= observed - grace * SECOND]:
                 finals.append((f"[k@{closed}/{closed + size}]", str(counts.pop(closed))))
 

@@ -209,6 +209,40 @@ def test_a_function_may_say_which_errors_are_passing() -> None:
     assert app.dead.read_values() == ["b1"]
 
 
+@pytest.mark.parametrize("good_answers", [0, 1])
+def test_an_error_of_the_function_that_says_which_are_passing_is_given_up_with_and_the_next_of_the_key_goes_on(
+    good_answers: int,
+) -> None:
+    answers = [True] * good_answers
+
+    def is_passing(error: Exception) -> bool:
+        if not answers:
+            raise KeyError("status")
+        return answers.pop()
+
+    service = Service("a1")
+    app = mapped(service, Retry(retry_on=is_passing, jitter=0), GO_ON)
+    app.pipe(("a", "a1"), ("a", "a2"))
+    app.wait(1)
+    app.pipe(("a", "a3"))
+
+    (letter,) = app.dead.read_records()
+    headers = dict(letter.headers)
+    assert (letter.value, headers["__streams.errors.exception"]) == ("a1", b"builtins.KeyError")
+    assert b"no answer for a1" in (headers["__streams.errors.stacktrace"] or b"")
+    assert app.values() == ["A2", "A3"]
+
+
+def test_a_function_may_raise_the_error_that_it_is_asked_about() -> None:
+    def is_passing(error: Exception) -> bool:
+        raise error
+
+    app = mapped(Service("a1"), Retry(retry_on=is_passing), GO_ON)
+    app.pipe(("a", "a1"))
+
+    assert dict(app.dead.read_records()[0].headers)["__streams.errors.message"] == b"no answer for a1"
+
+
 def test_without_another_handler_the_task_fails_when_attempts_are_used_up() -> None:
     app = mapped(Service("a1"), Retry(max_attempts=2, jitter=0))
     app.pipe(("a", "a1"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pykstreams.core.config import StreamsConfig
-from pykstreams.core.errors import ProcessingError
+from pykstreams.core.errors import ProcessingError, SerdeError
 from pykstreams.core.hashing import partition_for_key
 from pykstreams.core.ids import TaskId
 from pykstreams.core.metrics import StreamsMetrics
@@ -27,6 +27,8 @@ class FakeStore:
         self.rows: dict[Any, tuple[Any, int]] = {}
         self.newest = True
         self.broken: Exception | None = None
+        self.unreadable: set[Any] = set()
+        """Keys of rows that a scan cannot read."""
         self.sends_old_values: bool | None = None
         self._cached = cached
         self._dirty: dict[Any, tuple[Any, int]] = {}
@@ -70,7 +72,12 @@ class FakeStore:
         def scan(prefix: Any) -> Iterator[tuple[Any, Any, int]]:
             if self.broken is not None:
                 raise self.broken
-            return iter(sorted((key, *row) for key, row in self.rows.items() if key[0] == prefix))
+            return map(read, sorted((key, *row) for key, row in self.rows.items() if key[0] == prefix))
+
+        def read(row: tuple[Any, Any, int]) -> tuple[Any, Any, int]:
+            if row[0] in self.unreadable:
+                raise SerdeError(f"the row of {row[0]} does not fit its type")
+            return row
 
         return scan
 

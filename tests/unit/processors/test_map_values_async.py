@@ -15,7 +15,7 @@ import pytest
 
 from pykstreams.core.errors import ProcessingError
 from pykstreams.core.handlers import ErrorHandlerResponse, LogAndContinueProcessingExceptionHandler
-from pykstreams.processors import MapValuesAsync, map_values_async
+from pykstreams.processors import MapValuesAsync, event_loop, map_values_async
 from pykstreams.processors.event_loop import EventLoopThread
 from tests.unit.runtime.tasks.fakes import Gates, TaskBench, each, message, node, sink, source
 
@@ -476,6 +476,46 @@ def test_coroutine_that_will_not_be_cancelled_is_left_behind_with_a_warning(
 
     assert re.search(r"stubborn \(line \d+\) of ASYNC did not end within 0.01 s of being cancelled", caplog.text)
     assert pairs_sent(bench) == []
+
+
+def test_event_loop_that_a_coroutine_blocks_is_left_behind_with_a_warning_and_the_next_task_has_another(
+    make_bench: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(map_values_async, "_CANCEL_S", 0.01)
+    monkeypatch.setattr(event_loop, "_END_S", 0.01)
+    blocked, let_go = threading.Event(), threading.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def blocks(value: str) -> str:
+        loops.append(asyncio.get_running_loop())
+        if value == "1":
+            blocked.set()
+            let_go.wait(60)
+        return value
+
+    thread = EventLoopThread("blocked")
+    bench = make_bench(blocks, event_loop=thread)
+    feed(bench, ("a", "1"))
+    assert blocked.wait(60)
+    (left_thread,) = (one for one in threading.enumerate() if one.name == "blocked")
+    bench.task.close()
+    assert not thread.is_running
+    assert "the thread of coroutines, blocked, did not end within 0.01 s and is left behind" in caplog.text
+
+    other = make_bench(blocks, event_loop=thread)
+    feed(other, ("a", "2"))
+    other.wait_for(running=0)
+    other.task.process(10)
+    assert pairs_sent(other) == [("a", "2")]
+    other.task.close()
+    assert not thread.is_running
+    left, following = loops
+    assert left is not following
+
+    let_go.set()
+    left_thread.join(60)
+    left.run_until_complete(asyncio.sleep(0))  # what closing has asked of it
+    left.close()
 
 
 def test_thread_of_the_event_loop_lives_as_long_as_a_task_needs_it(make_bench: Any) -> None:

@@ -148,6 +148,39 @@ def test_a_turn_of_tries_ends_after_its_time(buffer: RetryBuffer) -> None:
     assert len(buffer) == 0
 
 
+def test_others_are_tried_although_an_error_has_ended_the_turn(buffer: RetryBuffer) -> None:
+    function = Refusing()
+    context, process = started(buffer, function)
+    process("a", 1, 5, ())
+    process("b", 2, 6, ())
+    function.down = False
+    context.child_error = ProcessingError("below", node="CHILD")
+    with pytest.raises(ProcessingError, match="below"):
+        ring(context)
+    assert len(context.processing.calls) == 2
+    context.child_error = None
+    ring(context)
+
+    assert context.forwarded == [("b", 3, 6, ())]
+
+
+def test_a_turn_of_tries_ends_when_the_clock_is_set_back(buffer: RetryBuffer) -> None:
+    tried: list[int] = []
+
+    def goes_back(value: int) -> int:
+        tried.append(value)
+        if len(tried) > 1:
+            context.processing.now_ms += 60 if len(tried) > 2 else -1000
+        raise ConnectionError(value)
+
+    context, process = started(buffer, goes_back)
+    process("a", 1, 5, ())
+    ring(context)
+    assert tried == [1, 1]
+    ring(context)
+    assert tried == [1, 1, 1], "after its back-off by the clock as it is now"
+
+
 def test_the_room_is_what_may_still_wait(buffer: RetryBuffer) -> None:
     context, process = started(buffer, Refusing())
     (room,) = context.limits

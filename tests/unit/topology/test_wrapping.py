@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pykstreams import (
+    CountWindows,
     ErrorHandlerContext,
     ErrorHandlerResponse,
     FixedKeyProcessor,
@@ -16,6 +17,7 @@ from pykstreams import (
     JoinWindows,
     KStream,
     KTable,
+    Materialized,
     ProcessingExceptionHandler,
     Processor,
     ProcessorWrapper,
@@ -255,6 +257,20 @@ def waiting(builder: StreamsBuilder) -> None:
     left.left_join(right, lambda one, other: f"{one}{other}", windows=JoinWindows(1000)).to("out")
 
 
+def waiting_by_another_key(builder: StreamsBuilder) -> None:
+    stream: KStream[str, str] = builder.stream("in")
+    table: KTable[str, str] = builder.table(
+        "rates", materialized=Materialized(Stores.persistent_versioned_key_value_store("rates", 1000))
+    )
+    joined: Joined[str, str, str] = Joined(grace_period=10)
+    stream.join(table, lambda one, other: one, key_selector=lambda key, value: value, joined=joined).to("out")
+
+
+def counted_by_three(builder: StreamsBuilder) -> None:
+    stream: KStream[str, str] = builder.stream("in")
+    stream.group_by_key().windowed_by(CountWindows(3)).count().map_values(str).to("out")
+
+
 def counted(builder: StreamsBuilder) -> None:
     stream: KStream[str, str] = builder.stream("in")
     stream.group_by_key().windowed_by(TimeWindows(10)).count(materialized="counts")
@@ -278,7 +294,13 @@ def test_foreign_key_join_answers_behind_a_wrapper(caching: int) -> None:
 
 @pytest.mark.parametrize("wrapper", [None, PassesThrough()], ids=["plain", "wrapped"])
 @pytest.mark.parametrize(
-    ("build", "takes_back", "reads_messages"), [(waiting, True, False), (by_foreign_key, False, True)]
+    ("build", "takes_back", "reads_messages"),
+    [
+        (waiting, True, False),
+        (waiting_by_another_key, True, False),
+        (counted_by_three, True, False),
+        (by_foreign_key, False, True),
+    ],
 )
 def test_plan_knows_what_operators_do_behind_a_wrapper(
     build: Callable[[StreamsBuilder], None], takes_back: bool, reads_messages: bool, wrapper: ProcessorWrapper | None

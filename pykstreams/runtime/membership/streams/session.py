@@ -251,8 +251,10 @@ class StreamsSession:
                     self._lose(f"the group is not there any more: {error}")
                 else:
                     self._warnings.warn("protocol", "%s", _OTHER_PROTOCOL)
+            case _ if error.may_pass and place.epoch == JOINING and place.failures == 1:
+                log.info(JOINS_LATER, error)  # brokers that were started a moment ago refuse the first request
             case name if error.may_pass:
-                self._warnings.warn(name, ASKED_AGAIN, error)
+                self._warnings.warn(name, JOINS_LATER if place.epoch == JOINING else ASKED_AGAIN, error)
             case _:
                 self._refuse(_refusal(error))
 
@@ -290,9 +292,10 @@ class _Place:
         self.due_at = 0.0
         self.answered_from = 0.0
         """When the last heartbeat was sent that the coordinator has answered."""
+        self.failures = 0
+        """How many heartbeats in a row had no answer."""
         self._told: Tasks | None = None
         self._endpoints_epoch = NO_ENDPOINTS
-        self._failures = 0
         self._missed_an_answer = False
 
     def next(self, member_id: str, joining: Joining, *, shutdown: bool) -> Heartbeat:
@@ -308,7 +311,7 @@ class _Place:
     def answered(self, answer: Heartbeaten, now: float) -> None:
         self.epoch = answer.epoch
         self._endpoints_epoch = answer.endpoints_epoch
-        self._failures = 0
+        self.failures = 0
         self._missed_an_answer = False
         self.due_at = min(self.due_at, now + answer.interval_ms / 1000)
 
@@ -320,8 +323,8 @@ class _Place:
         """Nobody knows what the coordinator has heard: it is told everything again."""
         self._told = None
         self._missed_an_answer = True
-        self._failures += 1
-        self.due_at = min(self.due_at, now + backoff_s(self._failures))
+        self.failures += 1
+        self.due_at = min(self.due_at, now + backoff_s(self.failures))
 
 
 def _refusal(error: GroupError) -> StreamsError:

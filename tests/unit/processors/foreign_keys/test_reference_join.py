@@ -244,6 +244,24 @@ def test_unreferred_row_that_cannot_be_joined_is_reported() -> None:
     assert isinstance(join.context.failed[0][0], ZeroDivisionError)
 
 
+def test_row_that_cannot_be_read_is_reported_and_the_others_are_joined() -> None:
+    rows = {("a", 1): ("x", 0), ("a", 2): ("y", 0), ("a", 3): ("z", 0)}
+    join = ReferenceJoinBench().with_rows(rows, {})
+    join.repartitioned.unreadable.add(("a", 2))
+
+    assert [record[0] for record in join.change_referred("a", "new")] == [("a", 1), ("a", 3)]
+    ((error, *record),) = join.context.failed
+    assert isinstance(error, SerdeError)
+    assert record == ["a", ("new", None, True), 5, HEADERS]
+
+
+def test_a_row_that_cannot_be_read_refers_to_its_partner_all_the_same() -> None:
+    join = ReferenceJoinBench(keeps_unreferred=True).with_rows({("a", 1): ("x", 0)}, {})
+    join.repartitioned.unreadable.add(("a", 1))
+
+    assert join.change_referred("a", "new") == []
+
+
 def test_scan_that_fails_is_the_nodes_failure() -> None:
     join = ReferenceJoinBench()
     join.repartitioned.broken = OSError("disk")

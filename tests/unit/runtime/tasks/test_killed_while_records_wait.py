@@ -14,6 +14,8 @@ import pytest
 
 from pykstreams import (
     BufferConfig,
+    Consumed,
+    CountWindows,
     Joined,
     JoinWindows,
     KStream,
@@ -32,12 +34,14 @@ from pykstreams.runtime.tasks.collector import RecordCollector
 from pykstreams.runtime.tasks.raw_message import RawMessage
 from pykstreams.runtime.tasks.stores.initial_state import InitialState
 from pykstreams.runtime.tasks.task import Task, TaskParts
+from pykstreams.serdes.carried import Carried, CarriedSerde
 from pykstreams.state.interfaces.record_cache import RecordCache
 from pykstreams.testing.capture import CapturingProducer
 from pykstreams.testing.clock import MockClock
 from pykstreams.testing.records import ProducedRecord
 
 Define = Callable[[StreamsBuilder], KStream[str, Any] | KTable[str, Any]]
+CARRIED = CarriedSerde(Serdes.string())
 
 
 def outer_join(builder: StreamsBuilder) -> KStream[str, str]:
@@ -53,6 +57,23 @@ def join_after_grace(builder: StreamsBuilder) -> KStream[str, str]:
     return stream.left_join(builder.table("b", materialized=history), lambda one, other: f"{one}", joined=joined)
 
 
+def join_by_another_key_after_grace(builder: StreamsBuilder) -> KStream[str, str]:
+    history = Materialized[str, str](Stores.persistent_versioned_key_value_store("rates", 1000))
+    stream: KStream[str, str] = builder.stream("a")
+    return stream.left_join(
+        builder.table("b", materialized=history),
+        lambda one, other: f"{one}",
+        key_selector=lambda key, value: value,
+        joined=Joined(name="later", grace_period=10),
+    )
+
+
+def window_of_two(builder: StreamsBuilder) -> KStream[str, str]:
+    one_key: Any = Serdes.from_functions(str.encode, lambda key: "one")
+    stream: KStream[str, str] = builder.stream("a", Consumed(key_serde=one_key, value_serde=Serdes.string()))
+    return stream.group_by_key().windowed_by(CountWindows(2)).reduce(lambda first, second: first)
+
+
 def suppressed(builder: StreamsBuilder) -> KTable[str, str]:
     return builder.table("a").suppress(Suppressed.until_time_limit(10, BufferConfig.UNBOUNDED))
 
@@ -62,7 +83,7 @@ def reordered(builder: StreamsBuilder) -> KTable[str, str]:
 
 
 class Application:
-    """Input, changelogs and results, which outlive the task."""
+    """Input, changelogs and results, which outlive the task; of its sub-topologies, the one that has stores."""
 
     def __init__(self, define: Define, folder: Path) -> None:
         self._config = StreamsConfig(
@@ -76,7 +97,8 @@ class Application:
         builder = StreamsBuilder()
         found = define(builder)
         (found.to_stream() if isinstance(found, KTable) else found).to("out")
-        self._part = builder.build().plan(self._config).whole
+        (self._part,) = (part for part in builder.build().plan(self._config).subtopologies if part.stores)
+        (self._topic,) = (topic for topic in self._part.source_topics if topic != "b")
         self._folder = folder
         self._starts = 0
         self._inputs: dict[TopicPartition, list[RawMessage]] = {
@@ -116,9 +138,10 @@ class Application:
             self._task.add(place, messages[offset:])
 
     def process(self, value: str, at: int) -> None:
-        place = TopicPartition("a", 0)
-        queue = self._inputs[place]
-        queue.append(RawMessage("a", 0, len(queue), at, value.encode(), value.encode(), ()))
+        place = TopicPartition(self._topic, 0)
+        queue, key = self._inputs[place], value.encode()
+        raw = key if self._topic == "a" else CARRIED.serialize(self._topic, Carried(None, value))
+        queue.append(RawMessage(self._topic, 0, len(queue), at, key, raw, ()))
         self._task.add(place, queue[-1:])
         self._task.process(10)
 
@@ -139,19 +162,22 @@ class Application:
         """
         if committing:
             self._task.prepare_commit()
-        self._keep(record for record in self._producer.take() if record.topic != "out")
+        self._keep(record for record in self._producer.take() if record.topic in self._changelogs)
         self._task.close()
 
     def _keep(self, records: Iterable[ProducedRecord]) -> None:
         for record in records:
-            if record.topic == "out":
-                self.results.append(record.value)
-            else:
+            if record.topic in self._changelogs:
                 self._changelogs[record.topic].append((record.key, record.value, record.timestamp or 0, record.headers))
+            else:
+                self.results.append(record.value)
 
 
 @pytest.mark.parametrize("committing", [False, True], ids=["between commits", "committing"])
-@pytest.mark.parametrize("define", [outer_join, join_after_grace, suppressed, reordered])
+@pytest.mark.parametrize(
+    "define",
+    [outer_join, join_after_grace, join_by_another_key_after_grace, window_of_two, suppressed, reordered],
+)
 def test_a_record_that_waited_comes_out_though_the_worker_that_gave_it_was_killed(
     define: Define, committing: bool, tmp_path: Path
 ) -> None:

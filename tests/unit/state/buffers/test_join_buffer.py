@@ -60,6 +60,13 @@ def test_records_of_one_key_and_time_keep_their_order(context: Context) -> None:
     assert [value for _, value, _ in evicted(buffer)] == ["3", "2", "1"]
 
 
+def test_without_grace_a_record_of_the_largest_timestamp_leaves_at_once(context: Context) -> None:
+    buffer = opened(context, grace_ms=0)
+    put(buffer, context, 2**63 - 1, "a", "last")
+
+    assert evicted(buffer) == [("a", "last", 2**63 - 1)]
+
+
 def test_a_record_older_than_the_grace_does_not_wait(context: Context) -> None:
     buffer = opened(context)
     put(buffer, context, 20, "a", "1")

@@ -62,6 +62,16 @@ def test_records_of_one_time_leave_as_they_came_whatever_their_keys(context: Con
     buffer.close()
 
 
+def test_without_grace_a_record_of_the_largest_timestamp_leaves_at_once(context: Context) -> None:
+    buffer = opened(context, grace_ms=0)
+    put(buffer, context, 2**63 - 1, "a", "last")
+
+    assert taken(buffer) == [("a", "last", 2**63 - 1)]
+    committed(buffer, context)
+    assert [key[16:] for key, *_ in committed(buffer, context)] == [b"a"]
+    buffer.close()
+
+
 def test_a_record_is_late_when_it_would_leave_after_a_newer_one(context: Context) -> None:
     buffer = opened(context)
     put(buffer, context, 20, "a", "1")

@@ -248,6 +248,17 @@ def test_prefix_scan_needs_a_prefix(context: Context) -> None:
         store.prefix_scan("a", lambda prefix: None)
 
 
+def test_prefix_scan_of_an_operator_goes_on_behind_a_row_that_cannot_be_read(context: Context) -> None:
+    store = opened(Kind("timestamped", "memory", False, True), context)
+    store.restore([(b"a1", b"1", 5, ()), (b"a2", b"{", 5, ()), (b"a3", b"3", 5, ())])
+    found = store.rows_by_prefix(StringSerde())("a")
+
+    assert next(found) == ("a1", 1, 5)
+    with pytest.raises(SerdeError):
+        next(found)
+    assert list(found) == [("a3", 3, 5)]
+
+
 def test_prefix_of_greatest_bytes_finds_the_last_keys(context: Context) -> None:
     store = PLAIN.builder(key_serde=_Bytes()).build()
     store.init(context)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from pykstreams.core.errors import SerializationError
+from pykstreams.core.handlers import LogAndContinueProcessingExceptionHandler
 from pykstreams.core.record import RecordContext
 from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.runtime.tasks.raw_message import RawMessage
@@ -345,6 +347,91 @@ def test_aggregate_changed_in_place_gives_the_same_records_with_cache_and_withou
         assert [row[:2] for row in rows(store.all())] == [("a", ({"n": 10}, 9)), ("b", ({"n": 10}, 9))]
 
     assert changelogs[0] == changelogs[1]
+
+
+NO_JSON = object()
+
+
+@pytest.mark.parametrize("leave", ["flush_cache", "evict_eldest"])
+@pytest.mark.parametrize("straight", [False, True])
+def test_entries_behind_one_that_cannot_be_written_wait_for_the_next_flush(
+    context: Context, monkeypatch: pytest.MonkeyPatch, leave: str, straight: bool
+) -> None:
+    monkeypatch.setattr(caching, "MEASURED_PUTS", 0)
+    store = opened(CACHED, context)
+    sink = SerializedSink(StringSerde(), JsonSerde(), lambda records: None, lambda *record: None)
+    assert store.on_flush(Flushed(context), False, sink if straight else None)
+    store.keep_row("a", 1, 9)
+    if leave == "evict_eldest":
+        store.flush_cache()
+        store.evict_eldest()
+    store.keep_row("b", NO_JSON, 9)
+    store.keep_row("c", 3, 9)
+    context.record(7, offset=8)
+    size = store.cache_bytes
+    with pytest.raises(SerializationError):
+        getattr(store, leave)()
+
+    assert store.cache_bytes == size
+    assert [row[:2] for row in context.logged] == [(b"a", b"1")]
+    store.keep_row("b", 2, 9)
+    store.flush_cache()
+    assert [row[:2] for row in context.logged[1:]] == [(b"c", b"3"), (b"b", b"2")]
+    assert store.get_row("b") == (2, 9)
+
+
+def test_entries_behind_one_that_could_not_be_forwarded_wait_for_the_next_flush(context: Context) -> None:
+    store = opened(CACHED, context)
+    forwarded: list[Any] = []
+
+    def refuses_b(key: Any, *_: Any) -> None:
+        forwarded.append((key, context.current.context))
+        if key == "b":
+            raise OSError("below")
+
+    store.on_flush(refuses_b, False)
+    for offset, key in enumerate("abcd"):
+        context.record(5, offset=offset)
+        store.put_row(key, 1, 5)
+    context.record(6, offset=9)
+    store.put_row("d", 2, 6)
+    for _ in range(2):
+        with pytest.raises(OSError, match="below"):
+            store.flush_cache()
+        store.put_row("b", 2, 6)
+    store.on_flush(Flushed(context), False)
+    store.flush_cache()
+
+    assert [key for key, _ in forwarded] == ["a", "b", "c", "d", "b"]
+    assert [where.offset for _, where in forwarded] == [0, 1, 2, 9, 9]
+    assert [row[:2] for row in context.logged][-1] == (b"b", b"2")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"processing.exception.handler": LogAndContinueProcessingExceptionHandler},
+        {"errors.dead.letter.queue.topic.name": "dead"},
+    ],
+    ids=["goes on", "dead letters"],
+)
+def test_a_value_that_cannot_be_written_fails_with_its_record_where_it_matters_which_one_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, object]
+) -> None:
+    monkeypatch.setattr(caching, "MEASURED_PUTS", 0)
+    context = Context(tmp_path, settings)
+    context.record(5)
+    store, flushed = listening(CACHED, context)
+    for key in ("a", "b"):
+        store.keep_row(key, 1, 9)
+        with pytest.raises(SerializationError):
+            store.keep_row(key, NO_JSON, 9)
+    with pytest.raises(SerializationError):
+        store.keep_row("c", NO_JSON, 9)
+    store.flush_cache()
+
+    assert [row[:2] for row in flushed.rows] == [("a", 1), ("b", 1)]
+    assert store.get_row("c") is None
 
 
 def test_aggregate_changed_in_place_is_written_once_per_flush(context: Context) -> None:

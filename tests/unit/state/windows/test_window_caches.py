@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from pykstreams.core.errors import SerializationError
 from pykstreams.core.windows import EmitStrategy
 from pykstreams.serdes.json.json_serde import JsonSerde
 from pykstreams.serdes.primitives import StringSerde
 from pykstreams.state import BuiltInDslStoreSuppliers, DslStoreFormat, DslWindowParams, Stores
+from pykstreams.state.layers import caching
 from tests.unit.state.support import NAME, Context
 
 RETENTION = 200_000  # segments of 100 000 ms
@@ -198,6 +200,49 @@ def test_a_row_whose_index_entry_leaves_first_is_written_then_and_stays(context:
     store.flush_cache()
     assert ("a", 1) not in logged(context)
     assert [row[0] for row in store.rows("a", 0, 9)] == [1]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_behind_one_that_could_not_be_forwarded_wait_for_the_next_flush(engine: str, context: Context) -> None:
+    store = opened(context, engine)
+    forwarded: list[Any] = []
+
+    def refuses_a(windowed: Any, *_: Any) -> None:
+        forwarded.append(windowed.key)
+        if windowed.key == "a":
+            raise OSError("below")
+
+    store.on_flush(refuses_a, False)
+    put(store, ("a", 1), ("b", 1), ("c", 1))
+    with pytest.raises(OSError, match="below"):
+        store.evict_eldest()
+
+    assert [row[0] for key in "abc" for row in store.rows(key, 0, 9)] == [1, 1, 1]
+    store.flush_cache()
+    assert (logged(context), forwarded) == ([("a", 1), ("b", 1), ("c", 1)], ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("of_index", [False, True])
+def test_an_entry_that_was_to_leave_first_comes_back_where_its_row_cannot_be_written(
+    context: Context, monkeypatch: pytest.MonkeyPatch, of_index: bool
+) -> None:
+    monkeypatch.setattr(caching, "MEASURED_PUTS", 0)
+    store = opened(context, "by-time-indexed")
+    store.keep_row("measured", 1, 1, 7)
+    store.flush_cache()
+    while store.evict_eldest():
+        continue
+    store.keep_row("a", 1, object(), 7)
+    if of_index:
+        store.take_row("a", 1)  # which uses the row, and not its index entry
+    size = store.cache_bytes
+    with pytest.raises(SerializationError):
+        store.evict_eldest()
+
+    assert store.cache_bytes == size
+    store.keep_row("a", 1, [2], 7)
+    store.flush_cache()
+    assert [row[:2] for row in store.rows("a", 0, 9)] == [(1, [2])]
 
 
 def test_a_deleted_row_leaves_its_index_entry(context: Context) -> None:

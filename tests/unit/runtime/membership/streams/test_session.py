@@ -236,6 +236,21 @@ def test_a_failure_that_may_pass_is_said_once_and_tried_again_sooner(caplog: pyt
     assert caplog.text.count("the coordinator of the group does not answer, and is asked again") == 1
 
 
+def test_only_a_join_that_fails_again_is_worth_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """Brokers that were started a moment ago refuse the first one."""
+    member = Member()
+    member.session.join()
+    with caplog.at_level("INFO"):
+        member.beat(group_error(KafkaError.NOT_COORDINATOR))
+        member.beat(group_error(KafkaError.NOT_COORDINATOR))
+
+    said = [(one.levelname, one.getMessage().partition(":")[0]) for one in caplog.records]
+    assert said == [
+        ("INFO", "joining the group failed, and is tried again"),
+        ("WARNING", "joining the group failed, and is tried again"),
+    ]
+
+
 def test_a_group_of_another_protocol_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
     member = Member()
     member.session.join()
