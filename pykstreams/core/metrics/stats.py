@@ -103,8 +103,8 @@ class SampleWindow:
         self._samples: deque[_Sample] = deque(maxlen=samples + 1)
 
     def record(self, amounts: Amounts, now_ms: int) -> None:
-        """Adds to the current sample, or begins another."""
-        if not self._samples or now_ms - self._samples[-1].start_ms >= self._window_ms:
+        """Adds to the current sample, or begins another, also when the clock was set back."""
+        if not self._samples or not 0 <= now_ms - self._samples[-1].start_ms < self._window_ms:
             self._samples.append(_Sample(now_ms, now_ms))
         sample = self._samples[-1]
         sample.amounts.merge(amounts)
@@ -125,8 +125,9 @@ class SampleWindow:
         return max(1, elapsed) / 1000
 
     def _expire(self, now_ms: int) -> None:
+        """Drops samples that are too old, or from before the clock was set back: nobody knows how old they are."""
         samples, age = self._samples, self._count * self._window_ms
-        while samples and now_ms - samples[0].last_ms >= age:
+        while samples and (now_ms - samples[0].last_ms >= age or samples[0].start_ms - now_ms >= self._window_ms):
             samples.popleft()
 
 

@@ -56,6 +56,8 @@ class ClientStatistics:
             self._lags = {place: lag for place, lag in found.items() if lag is not None}
             for place in self._lags.keys() - self._known:
                 self._show_lag(place)
+            for place in self._known - self._lags.keys():
+                self._hide_lag(place)
         self._told = told
 
     def _lag(self, partition: _Told) -> float | None:
@@ -72,9 +74,15 @@ class ClientStatistics:
 
     def _show_lag(self, place: tuple[str, str]) -> None:
         self._known.add(place)
+        self._metrics.add_gauge(built_in.LAG, lambda: self._lags.get(place, math.nan), **self._tags(place))
+
+    def _hide_lag(self, place: tuple[str, str]) -> None:
+        self._known.remove(place)
+        self._metrics.remove(**self._tags(place))
+
+    def _tags(self, place: tuple[str, str]) -> dict[str, str]:
         topic, partition = place
-        tags = {"client_id": self._client_id, "topic": topic, "partition": partition}
-        self._metrics.add_gauge(built_in.LAG, lambda: self._lags.get(place, math.nan), **tags)
+        return {"client_id": self._client_id, "topic": topic, "partition": partition}
 
     def _gauge(self, name: str) -> Callable[[], float]:
         if name == _HIGHEST_LAG:

@@ -102,12 +102,13 @@ def _classic(
     shutdown: bool,
 ) -> Membership:
     config, plan, clock = parts.config, parts.plan, parts.clock
-    for_session, requests = (
-        GroupCoordinator.open(config, client_id, thread=number, embedded=parts.embedded) for _ in range(2)
-    )
+    requests = GroupCoordinator.open(config, client_id, thread=number, embedded=parts.embedded)
     process_id = ProcessId(uuid.UUID(parts.instance))
     settings = _consumer_settings(config, client_id, number)
     times = SessionTimes.of_settings(settings, requests.group.session_timeout_ms)
+    for_session = GroupCoordinator.open(
+        config, client_id, thread=number, embedded=parts.embedded, patience_s=times.patience_s
+    )
     leadership = Leadership(
         plan,
         prepare=parts.prepare,

@@ -26,7 +26,7 @@ from pykstreams.runtime.clients.positions import CONFIRM_S, OffsetReader
 log = logging.getLogger(__name__)
 
 LOOK_S: Final = 1.0
-"""How often the leaders are asked, in seconds at least."""
+"""How long the leaders are left alone between two questions, in seconds."""
 
 _ASK_S = 2.0
 """How long an answer is waited for; the worker serves nobody meanwhile."""
@@ -82,10 +82,8 @@ class LostPositions:
 
     def settle(self, reader: Positions) -> None:
         """Asks the leaders, and seeks with each partition that can be read again."""
-        now = self._clock.monotonic()
-        if not self._lost or now < self._look_at:
+        if not self._lost or self._clock.monotonic() < self._look_at:
             return
-        self._look_at = now + LOOK_S
         try:
             begins = self._bounds.beginning_offsets([*self._lost], timeout_s=_ASK_S)
             ends = self._bounds.end_offsets([*self._lost], timeout_s=_ASK_S)
@@ -94,6 +92,8 @@ class LostPositions:
                 "bounds", "the positions of %s were refused, and are asked for again: %s", self._names(), error
             )
             return
+        finally:
+            self._look_at = self._clock.monotonic() + LOOK_S
         for partition in [*self._lost]:
             offset = self._next_offset(partition, reader.position(partition), begins[partition], ends[partition])
             if offset is not None:

@@ -21,6 +21,10 @@ _UNKNOWN_TOPIC = frozenset((KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOW
 """Of a topic that was just made, too, and of one whose new leader has just started; whether a topic is really gone is
 found out by ``TopicWatch``."""
 
+_UNKNOWN_FAILURE: Final = KafkaError.UNKNOWN
+"""A broker could not do it, and cannot say why (``UNKNOWN_SERVER_ERROR``): nothing is lost by asking it again
+(``FetchCollector.handleInitializeErrors``, 4.3.1)."""
+
 message_error = Message.error
 _message_topic = Message.topic
 _message_partition = Message.partition
@@ -86,7 +90,7 @@ def without_events(batch: list[Message], fetched: Fetched) -> list[Message]:
             continue
         if code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             fetched.lost_position.append(place_of(message))
-        elif code in _UNKNOWN_TOPIC or meaning_of(error) is Meaning.PASSING:
+        elif code in _UNKNOWN_TOPIC or code == _UNKNOWN_FAILURE or meaning_of(error) is Meaning.PASSING:
             fetched.held_up[_where(message)] = f"{error.str()} ({error.name()})"
         else:
             raise ClusterError(f"reading {place_of(message)} failed: {error.str()} ({error.name()})")

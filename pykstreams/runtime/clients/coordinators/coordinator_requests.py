@@ -11,6 +11,7 @@ versions, the coordinator), and the next request begins with the bootstrap serve
 from __future__ import annotations
 
 import logging
+import ssl
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -116,14 +117,23 @@ class CoordinatorRequests:
         self._is_closed = False
 
     @classmethod
-    def open(cls, config: StreamsConfig, client_id: str, *, thread: int | None = 1, embedded: bool = False) -> Self:
+    def open(
+        cls,
+        config: StreamsConfig,
+        client_id: str,
+        *,
+        thread: int | None = 1,
+        embedded: bool = False,
+        patience_s: float = _REQUEST_S,
+    ) -> Self:
         """Prepares for requests; connects with the first of them.
 
         :param thread: makes ``group.instance.id`` unique; ``None``: the member is no static one, whatever is set.
         :param embedded: whether the cluster is librdkafka's own, which cannot be asked which versions it takes.
+        :param patience_s: how long an answer is waited for at most, unless it waits for other members.
         """
         settings = config.get_main_consumer_configs(config.application_id, client_id, thread or 1)
-        timeout_s = min(config.request_timeout_ms / 1000, _REQUEST_S)
+        timeout_s = min(config.request_timeout_ms / 1000, _REQUEST_S, patience_s)
         return cls(wire_settings(settings, embedded=embedded), group_settings(config, thread), timeout_s)
 
     @property
@@ -285,8 +295,12 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # of a library wi
     failure: BaseException | None = None
 
     def get_connection(self, node_id: Any, **options: Any) -> Any:
+        is_new = node_id not in self._conns
         connection = super().get_connection(node_id, **options)
-        connection.close_future.add_errback(self._remember)
+        if is_new:
+            connection.close_future.add_errback(self._remember)
+            # the library would pause it, and refuse requests at once; brokers let them wait by themselves (KIP-219)
+            connection._maybe_throttle = lambda _: None
         return connection
 
     def _remember(self, failure: BaseException) -> None:
@@ -294,17 +308,21 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # of a library wi
             self.failure = failure
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
-        """Connects; unlike the library's own, closes the socket of a connection or a handshake that failed."""
+        """Connects; unlike the library's own, in time, and closes the socket of what has failed."""
         socket = await _connect(self._net, node, self.config["socket_options"], timeout_at)
         if self.ssl_enabled:
             transport = KafkaSSLTransport(self._net, socket, host=node.host, ssl_context=self.config["ssl_context"])
         else:
             transport = KafkaTCPTransport(self._net, socket, host=node.host)
         try:
-            await transport.handshake()
-        except OSError as error:
+            if self.ssl_enabled:
+                await _handshake(self._net, transport, timeout_at)
+        except (OSError, kafka.errors.KafkaTimeoutError) as error:
             transport.close()
             raise kafka.errors.KafkaConnectionError(f"Handshake failed: {error}") from error
+        except BaseException:
+            transport.close()
+            raise
         return transport
 
 
@@ -335,14 +353,27 @@ async def _connect(net: Any, node: Any, options: Iterable[Any], timeout_at: floa
     raise kafka.errors.KafkaConnectionError(failure)
 
 
+async def _handshake(net: Any, transport: Any, timeout_at: float | None) -> None:
+    """The handshake of TLS; for the library's own, a broker that is frozen has all the time there is."""
+    while True:
+        try:
+            transport._sock.do_handshake()
+            return
+        except ssl.SSLWantReadError:
+            await net.wait_read(transport._sock, timeout_at)
+        except ssl.SSLWantWriteError:
+            await net.wait_write(transport._sock, timeout_at)
+
+
 class _Connections:
     """The connections of one member, driven by the thread that asks."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         # 0: no warning of steps that took 0.1 s, which says no more than that the machine is busy
         self._net = NetworkSelector(client_id=settings["client_id"], slow_task_threshold_secs=0)
-        # for requests of the manager itself, such as the one after a bootstrap, which heed no other limit
-        self._manager = _Manager(self._net, **{**settings, "request_timeout_ms": _BOOTSTRAP_S * 1000})
+        # for what the manager does by itself, such as the request after a bootstrap, which heeds no other limit
+        limits = dict.fromkeys(("request_timeout_ms", "socket_connection_setup_timeout_ms"), _BOOTSTRAP_S * 1000)
+        self._manager = _Manager(self._net, **{**settings, **limits})
         self._coordinator: Any = None
         self._is_closed = False
 

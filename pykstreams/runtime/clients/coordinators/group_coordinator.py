@@ -16,8 +16,9 @@ PROTOCOL_TYPE: Final = "consumer"
 PROTOCOL: Final = "stream"
 """The names under which Kafka Streams joins (``StreamsPartitionAssignor.name``)."""
 
-_JOIN_GRACE_S: Final = 5.0
-"""How much longer than the rebalance time-out an answer to a join is waited for (``AbstractCoordinator``, 4.3.1)."""
+_GRACE_S: Final = 5.0
+"""How much longer an answer is waited for than the group waits for others (``AbstractCoordinator``, 4.3.1, of joins):
+for the slowest member up to the rebalance time-out, and for a leader that falls silent up to its session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,15 @@ class GroupCoordinator(CoordinatorRequests):
                 protocols=[(PROTOCOL, subscription)],
                 reason="",
             ),
-            self.group.rebalance_timeout_ms / 1000 + _JOIN_GRACE_S,
+            self.group.rebalance_timeout_ms / 1000 + _GRACE_S,
         )
 
     def sync(self, member: MemberOf, assignments: Mapping[str, bytes]) -> bytes:
-        """Brings the assignments of all members, or nothing where another one leads; returns this member's own."""
+        """Brings the assignments of all members, or nothing where another one leads; returns this member's own.
+
+        A leader of Java says meanwhile that it lives, and may take longer: this member joins again then, and waits on
+        in the same generation.
+        """
         answer = self.ask(
             SyncGroupRequest(
                 max_version=5,
@@ -88,7 +93,7 @@ class GroupCoordinator(CoordinatorRequests):
                 protocol_name=PROTOCOL,
                 assignments=list(assignments.items()),
             ),
-            self.group.rebalance_timeout_ms / 1000 + _JOIN_GRACE_S,
+            self.group.session_timeout_ms / 1000 + _GRACE_S,
         )
         if answer.error_code == KafkaError.INVALID_REQUEST:
             # librdkafka's own cluster answers so to a follower that asks after the leader has brought the assignments

@@ -116,7 +116,9 @@ class ClassicSession:
         self._failures = 0
         self._heartbeat_at = 0.0
         self._answered_from = 0.0
-        """When the last request was sent that the coordinator has answered; of a leader, when its join was."""
+        """When the last request was sent that the coordinator has answered; of a leader, when its generation began."""
+        self._led: MemberOf | None = None
+        """The place in which it has shared out tasks last, or has tried to."""
         self._leads = False
         """Whether it shares out tasks: it sends nothing meanwhile, and its session has begun anew."""
         self._was_put_out = False
@@ -204,12 +206,12 @@ class ClassicSession:
                 self._member_id = joined.member_id
                 return 0.0
             self._member_id = joined.member.member_id
-            assignments = {} if joined.subscriptions is None else self._share_out(joined.subscriptions)
+            assignments = {} if joined.subscriptions is None else self._share_out(joined.member, joined.subscriptions)
             sent_at = self._clock.monotonic()
             assignment = self._requests.sync(joined.member, assignments)
         except GroupError as error:
             return self._not_joined(error)
-        except ClusterUnavailableError as error:  # the others are sent back to join, too, and wait for us
+        except ClusterUnavailableError as error:  # the others wait for us, until our session is over
             self._warnings.warn("lead", "this worker leads the group and could not share out tasks yet: %s", error)
             return self._backoff()
         except StreamsError as error:
@@ -225,9 +227,11 @@ class ClassicSession:
             self._thread.report(Synced(joined.member, assignment))
         return 0.0
 
-    def _share_out(self, subscriptions: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    def _share_out(self, member: MemberOf, subscriptions: Mapping[str, bytes]) -> Mapping[str, bytes]:
         with self._changed:
-            self._leads, self._answered_from = True, self._clock.monotonic()
+            self._leads = True
+            if member != self._led:  # a leader that joins again stays in its generation, and its session goes on
+                self._led, self._answered_from = member, self._clock.monotonic()
         return self._lead(subscriptions)
 
     def _not_joined(self, error: GroupError) -> float:

@@ -27,7 +27,7 @@ from pykstreams.runtime.clients.coordinators.streams_heartbeat import (
     Heartbeaten,
     Tasks,
 )
-from pykstreams.runtime.clients.errors import OUT_OF_STREAMS_GROUP, GroupError
+from pykstreams.runtime.clients.errors import GROUP_IS_GONE, OUT_OF_STREAMS_GROUP, GroupError
 from pykstreams.runtime.clients.positions import CommittedOffsets, Offsets
 from pykstreams.runtime.membership.group_hosts import GroupHosts
 from pykstreams.runtime.membership.host_info import HostInfo
@@ -59,7 +59,7 @@ _NOT_NOW: Final = frozenset(
         "UNKNOWN_TOPIC_OR_PART",
     }
 )
-_NEVER_IN: Final = frozenset({"UNKNOWN_MEMBER_ID", "GROUP_ID_NOT_FOUND", "INCONSISTENT_GROUP_PROTOCOL"})
+_NEVER_IN: Final = frozenset({"UNKNOWN_MEMBER_ID", GROUP_IS_GONE, "INCONSISTENT_GROUP_PROTOCOL"})
 """Answers to a member that leaves, none of whose attempts to join has come to the coordinator."""
 
 
@@ -204,7 +204,7 @@ class StreamsMembership:
         try:
             self._requests.commit(member, offsets)
         except GroupError as error:
-            if error.name in OUT_OF_STREAMS_GROUP:
+            if error.name in OUT_OF_STREAMS_GROUP or error.name == GROUP_IS_GONE:
                 self._session.expel(str(error))
                 raise put_out(error) from error
             put_off(error, _NOT_NOW)

@@ -23,6 +23,7 @@ from pykstreams.core.metrics import (
     WindowedSum,
 )
 from pykstreams.testing import MockClock
+from tests.unit.runtime.membership.adjusted_clock import AdjustedClock
 
 WINDOW_MS = 1000
 
@@ -122,6 +123,36 @@ def test_a_rate_is_taken_over_the_time_that_its_samples_go_back() -> None:
 
     # the first sample began 3 s ago, and was recorded to 3 s ago: gone; two are left
     assert read(metrics, "it") == 20 / 2
+
+
+def set_back_after(value: float, stat: Stat) -> tuple[StreamsMetrics, AdjustedClock, Sensor]:
+    """What is measured by a clock that is set back by an hour when it has recorded this value."""
+    clock = AdjustedClock(3_600_000)
+    metrics = StreamsMetrics(clock=clock)
+    sensor = metrics.add_sensor("test", RecordingLevel.INFO)
+    sensor.add(MetricName("it", "group"), stat)
+    sensor.record(value)
+    clock.set_back(3_600_000)
+    return metrics, clock, sensor
+
+
+def test_a_rate_is_right_again_soon_when_the_clock_was_set_back() -> None:
+    metrics, clock, sensor = set_back_after(1, Rate())
+    for _ in range(600):
+        sensor.record()
+        clock.advance(1_000)
+
+    assert read(metrics, "it") == 1
+
+
+@pytest.mark.parametrize("stat", [Avg(), Max(), Min()])
+def test_values_from_before_the_clock_was_set_back_are_forgotten(stat: Stat) -> None:
+    """Until the clock had caught up they would seem to be of this moment."""
+    metrics, _, sensor = set_back_after(9, stat)
+    assert math.isnan(read(metrics, "it"))
+    sensor.record(2)
+
+    assert read(metrics, "it") == 2
 
 
 def test_a_sensor_above_the_level_of_the_application_records_nothing() -> None:

@@ -76,18 +76,30 @@ def test_a_consumer_tells_what_librdkafka_tells() -> None:
     assert [read(metrics, "records-lag", number) for number in "01"] == [5, 9]
 
 
-def told_lags(*partitions: object, isolation: str = "read_uncommitted") -> list[float]:
+def told_of(*partitions: object, isolation: str = "read_uncommitted") -> StreamsMetrics:
     metrics = StreamsMetrics()
     settings: dict[str, object] = {"client.id": "c", "statistics.interval.ms": 1000, "isolation.level": isolation}
     tell: Any = statistics_of(settings, metrics, CONSUMER, FETCH)["stats_cb"]
     for partition in partitions:
         tell(json.dumps({"type": "consumer", "topics": {"orders": {"partitions": {"0": partition}}}}))
+    return metrics
+
+
+def told_lags(*partitions: object, isolation: str = "read_uncommitted") -> list[float]:
+    metrics = told_of(*partitions, isolation=isolation)
     return [read(metrics, "records-lag", "0"), read(metrics, "records-lag-max")]
 
 
 def test_partition_that_is_read_no_more_has_no_lag() -> None:
     """The last one would be shown for ever, beside that of who reads the partition now."""
-    assert all(map(math.isnan, told_lags(at(10, 13, 15), at(-1001, 13, 15, state="stopped"))))
+    metrics = told_of(at(10, 13, 15), at(-1001, 13, 15, state="stopped"))
+
+    assert [name for name in metrics.metrics() if name.name == "records-lag"] == []
+    assert math.isnan(read(metrics, "records-lag-max"))
+
+
+def test_partition_that_is_read_again_has_a_lag_again() -> None:
+    assert told_lags(at(10, 13, 15), at(-1001, 13, 15, state="stopped"), at(10, 13, 17)) == [4, 4]
 
 
 def test_markers_of_transactions_at_the_end_are_no_lag() -> None:

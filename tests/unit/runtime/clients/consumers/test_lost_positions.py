@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection, Mapping
 
 import pytest
 
@@ -18,6 +19,21 @@ ORDERS = TopicPartition("orders", 0)
 MOVED = TopicPartition("shop-moved-repartition", 2)
 
 
+class SlowBounds(FakeBounds):
+    """Leaders whose answer, or failure, takes some time."""
+
+    def __init__(self, bounds: Mapping[TopicPartition, tuple[int, int]], clock: FakeClock) -> None:
+        super().__init__(bounds)
+        self._clock = clock
+        self.takes_s = 0.0
+
+    def beginning_offsets(
+        self, partitions: Collection[TopicPartition], *, timeout_s: float | None = None
+    ) -> dict[TopicPartition, int]:
+        self._clock.advance(self.takes_s)
+        return super().beginning_offsets(partitions, timeout_s=timeout_s)
+
+
 class Bench:
     """Two partitions whose leaders say that they have the offsets 10 to 90, and a consumer of them."""
 
@@ -26,7 +42,7 @@ class Bench:
         """Where the consumer is."""
         self.sought: dict[TopicPartition, int] = {}
         self.clock = FakeClock()
-        self.bounds = FakeBounds({ORDERS: (10, 90), MOVED: (10, 90)})
+        self.bounds = SlowBounds({ORDERS: (10, 90), MOVED: (10, 90)}, self.clock)
         topology = plan(part(0, source("A", "orders"), source("B", MOVED.topic), repartition=[(MOVED.topic, None)]))
         start = StartOffsets(topology, "earliest", lambda places, timestamp: {}, self.clock)
         self.positions = LostPositions(self.bounds, start, self.clock)
@@ -119,6 +135,18 @@ def test_leaders_are_asked_once_a_second_and_not_without_need(bench: Bench) -> N
         bench.positions.settle(bench)
 
     assert bench.bounds.asked == 1
+
+
+def test_worker_has_time_for_other_partitions_between_questions_that_take_long(bench: Bench) -> None:
+    bench.refused(MOVED, 50)
+    bench.bounds.takes_s, bench.bounds.failure = 2.0, ClusterUnavailableError("not now")
+    bench.settle()
+    bench.clock.advance(LOOK_S / 10)
+    bench.positions.settle(bench)
+    asked_at_once = bench.bounds.asked
+    bench.settle()
+
+    assert (asked_at_once, bench.bounds.asked) == (1, 2)
 
 
 def test_partition_that_leaves_is_not_asked_for(bench: Bench) -> None:

@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import KafkaError
 from kafka.net import selector
 from kafka.net.inet import KafkaNetSocket
+from kafka.protocol.broker_version_data import BrokerVersionData
 from kafka.protocol.consumer import HeartbeatRequest
 
 from pykstreams.core.ids import TopicPartition
@@ -38,6 +39,21 @@ def cluster() -> Iterator[EmbeddedCluster]:
 def connected(servers: str, *, embedded: bool = True, timeout_s: float = 5) -> GroupCoordinator:
     settings = wire_settings({"bootstrap.servers": servers, "client.id": "test"}, embedded=embedded)
     return GroupCoordinator(settings, GROUP, timeout_s)
+
+
+def over_tls(port: int, timeout_s: float) -> GroupCoordinator:
+    settings = {
+        "bootstrap.servers": f"127.0.0.1:{port}",
+        "security.protocol": "ssl",
+        "enable.ssl.certificate.verification": False,
+    }
+    return GroupCoordinator(wire_settings(settings, embedded=False), GROUP, timeout_s)
+
+
+def connections_of(coordinator: GroupCoordinator) -> list[Any]:
+    connections = coordinator._connections
+    assert connections is not None
+    return list(connections._manager._conns.values())
 
 
 def test_a_member_joins_leads_commits_and_leaves(cluster: EmbeddedCluster) -> None:
@@ -66,6 +82,81 @@ def test_a_coordinator_that_says_nothing_has_its_time() -> None:
             coordinator.heartbeat(MemberOf(1, "me"))
         coordinator.close()
     assert raised.value.name == "_TIMED_OUT"
+
+
+def test_a_handshake_that_is_not_answered_has_its_time() -> None:
+    """As of a broker that is frozen, or of a load balancer that has none to pass a client on to."""
+    raised: list[GroupError] = []
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        coordinator = over_tls(silent.getsockname()[1], 0.3)
+
+        def ask() -> None:
+            with pytest.raises(GroupError) as found:
+                coordinator.heartbeat(MemberOf(1, "me"))
+            raised.append(found.value)
+
+        asks = Thread(target=ask, daemon=True)
+        asks.start()
+        asks.join(4)
+        in_time = list(raised)
+        coordinator.close()
+        asks.join(4)
+
+    assert [error.name for error in in_time] == ["_TIMED_OUT"]
+    assert "Handshake failed" in str(in_time[0])
+
+
+def test_a_connection_to_a_coordinator_is_made_in_the_time_of_a_bootstrap() -> None:
+    connections = coordinator_requests._Connections(connected("127.0.0.1:1")._settings)
+    setup_ms = connections._manager.socket_connection_setup_timeout_ms(1)
+    connections.close()
+
+    assert setup_ms == 5_000
+
+
+def test_closing_during_a_handshake_closes_its_socket() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        coordinator = over_tls(silent.getsockname()[1], 30)
+
+        def ask() -> None:
+            with pytest.raises(GroupError):
+                coordinator.heartbeat(MemberOf(1, "me"))
+
+        asks = Thread(target=ask, daemon=True)
+        asks.start()
+        with silent.accept()[0] as accepted:
+            accepted.settimeout(4)
+            assert accepted.recv(1 << 16)  # it has begun
+            coordinator.close()
+            asks.join(4)
+            assert accepted.recv(1 << 16) == b""
+
+
+def test_a_request_after_a_throttled_answer_goes_over_the_same_connection(cluster: EmbeddedCluster) -> None:
+    """Such as the sync after a join. Brokers let it wait by themselves (KIP-219)."""
+    coordinator = connected(cluster.bootstrap_servers)
+    place = TopicPartition("a", 0)
+    committed = coordinator.committed([place])
+    before = connections_of(coordinator)
+    for connection in before:
+        versions = connection.broker_version_data.api_versions
+        connection.broker_version_data = BrokerVersionData((2, 0), versions)  # older ones wait before they answer
+        connection._maybe_throttle(SimpleNamespace(throttle_time_ms=60_000))
+
+    assert coordinator.committed([place]) == committed
+    assert connections_of(coordinator) == before
+    coordinator.close()
+
+
+def test_requests_leave_nothing_behind_on_their_connection(cluster: EmbeddedCluster) -> None:
+    coordinator = connected(cluster.bootstrap_servers)
+    waiting: list[list[int]] = []
+    for _ in range(3):
+        coordinator.committed([TopicPartition("a", 0)])
+        waiting.append([len(one.close_future._errbacks) for one in connections_of(coordinator)])
+    coordinator.close()
+
+    assert waiting[0] == waiting[1] == waiting[2]
 
 
 def test_a_connection_that_is_refused_leaves_no_socket_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,3 +387,25 @@ def test_a_follower_that_asks_an_embedded_cluster_too_late_joins_again() -> None
     with pytest.raises(GroupError) as raised:
         coordinator.sync(MemberOf(1, "me"), {})
     assert raised.value.name == "REBALANCE_IN_PROGRESS"
+
+
+class PromptConnections(MovedConnections):
+    """A coordinator that answers at once; it notes for how long each answer would have been waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patience_s: list[float] = []
+
+    def ask(self, group: str, request: Any, timeout_s: float) -> Any:
+        self.patience_s.append(timeout_s)
+        return SimpleNamespace(error_code=0, assignment=b"given")
+
+
+def test_a_sync_waits_little_longer_than_the_group_waits_for_a_leader_that_falls_silent() -> None:
+    """A coordinator that vanishes does not answer either, and others may have the tasks when the session is over."""
+    coordinator = connected("127.0.0.1:1")
+    connections = PromptConnections()
+    coordinator._connections = cast("Any", connections)
+
+    assert coordinator.sync(MemberOf(1, "me"), {}) == b"given"
+    assert connections.patience_s == [6 + 5]

@@ -287,7 +287,9 @@ def test_another_version_is_taken_up(group: Group) -> None:
     assert group.last.version == 9
 
 
-@pytest.mark.parametrize("code", [KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID])
+@pytest.mark.parametrize(
+    "code", [KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.GROUP_ID_NOT_FOUND]
+)
 def test_a_fenced_commit_says_so_until_the_loss_is_taken(group: Group, code: int) -> None:
     group.synced(1, 0)
     group.error = code

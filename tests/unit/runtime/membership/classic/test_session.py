@@ -27,6 +27,7 @@ class Script:
     def __init__(self) -> None:
         self.errors: dict[str, list[int]] = {}
         self.asked: list[tuple[str, str]] = []
+        self.place = ME
         self.leads = False
         self.names_first = False
         """Whether it wants to know a member before this one makes others wait."""
@@ -37,7 +38,7 @@ class Script:
         self._ask("join", member_id)
         if self.names_first and not member_id:
             return NamedFirst("me")
-        return Joined(ME, "me", {"me": subscription} if self.leads else None)
+        return Joined(self.place, "me", {"me": subscription} if self.leads else None)
 
     def sync(self, member: MemberOf, assignments: Mapping[str, bytes]) -> bytes:
         self._ask("sync", member.member_id)
@@ -174,6 +175,27 @@ def test_a_leader_that_takes_long_to_share_out_tasks_is_in_doubt_like_any_member
     assert member.session.silent_s() == 0
 
 
+def test_a_leader_that_could_not_share_out_tasks_is_in_doubt_since_its_generation_began() -> None:
+    """It is told the same one when it joins again, and the coordinator does not begin its session anew."""
+    member = Member().joined()
+    member.requests.leads = True
+    silent: list[float | None] = []
+
+    def unseen(_: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        member.clock.advance(3_000)
+        silent.append(member.session.silent_s())
+        raise ClusterUnavailableError("not now")
+
+    member.lead = unseen
+    member.session.join(b"again")
+    member.session.step()
+    member.session.step()
+    member.requests.place = MemberOf(6, "me")
+    member.session.step()
+
+    assert silent == [3, 6, 3]
+
+
 def test_a_member_is_kept_while_the_group_waits_for_others_to_join() -> None:
     member = Member().joined()
     member.session.join(b"again")
@@ -190,6 +212,19 @@ def test_a_member_whose_join_was_not_answered_may_not_be_kept() -> None:
     member.clock.advance(7_000)
     member.session.step()
     assert member.session.silent_s() == 7
+
+
+def test_a_member_whose_sync_was_not_answered_is_in_doubt_and_joins_again_under_its_id() -> None:
+    member = Member().joined()
+    member.session.join(b"again")
+    member.requests.during["sync"] = lambda: member.clock.advance(11_000)
+    member.requests.errors["sync"] = [KafkaError._TIMED_OUT]
+    member.session.step()
+    assert member.session.silent_s() == 11
+    member.session.step()
+
+    assert member.requests.asked[-4:] == [("join", "me"), ("sync", "me")] * 2
+    assert member.session.poll(0) == Synced(ME, b"given")
 
 
 def test_the_wish_of_the_group_is_reported_once() -> None:
@@ -315,6 +350,16 @@ def test_a_static_member_that_a_commit_shows_to_be_fenced_does_not_fence_the_oth
     event = member.session.poll(0)
     assert isinstance(event, Refused)
     assert "group.instance.id" in str(event.error)
+
+
+def test_a_member_whose_group_a_commit_shows_to_be_gone_joins_as_a_new_one() -> None:
+    member = Member().joined()
+    member.session.expel(group_error(KafkaError.GROUP_ID_NOT_FOUND))
+    assert isinstance(member.session.poll(0), Expelled)
+    member.session.join(b"anew")
+    member.session.step()
+
+    assert ("join", "") in member.requests.asked[-2:]
 
 
 def test_members_of_another_kind_are_waited_for(caplog: pytest.LogCaptureFixture) -> None:

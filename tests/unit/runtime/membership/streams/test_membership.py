@@ -251,9 +251,10 @@ def test_a_commit_that_comes_too_early_is_made_later(group: Group, code: int) ->
     assert not group.membership.commit(OFFSETS)
 
 
-def test_a_commit_that_shows_that_others_have_the_tasks_gives_them_up(group: Group) -> None:
+@pytest.mark.parametrize("code", [KafkaError.UNKNOWN_MEMBER_ID, KafkaError.GROUP_ID_NOT_FOUND])
+def test_a_commit_that_shows_that_others_have_the_tasks_gives_them_up(group: Group, code: int) -> None:
     group.given(0)
-    group.error = KafkaError.UNKNOWN_MEMBER_ID
+    group.error = code
     with pytest.raises(TaskMigratedError, match="no longer in the group"):
         group.membership.commit(OFFSETS)
 
