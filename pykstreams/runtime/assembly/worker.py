@@ -90,7 +90,7 @@ def build_worker(
         start_offsets=start_offsets,
         make_task=_task_maker(place, output, cache, reader.lag, woken.set),
         before_start=lambda: output.commits.before_processing(),
-        aside=TasksAside(clock),
+        aside=TasksAside(clock, keep=directory.keep),
         unsettled=UnsettledOffsets(config.application_id, clock, config.task_timeout_ms / 1000),
         note_of=_note_of(app),
         on_change=TaskCounts(place.metrics),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from typing import Final
 
 from pykstreams.core.clock import Clock
 from pykstreams.core.ids import TopicPartition
@@ -18,6 +19,10 @@ from pykstreams.runtime.restore.restore import Remade
 
 log = logging.getLogger(__name__)
 
+_PAUSE_S: Final = 60.0
+"""A changelog of which it was not said for so long is doubted anew: its task has left meanwhile. While that is opened
+again and again, brokers say it more often."""
+
 
 class RemadeChangelogs:
     """The changelogs of one worker of which brokers say so."""
@@ -25,12 +30,17 @@ class RemadeChangelogs:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._warnings = RepeatedWarnings(log, clock)
-        self._since: dict[TopicPartition, float] = {}
+        self._said: dict[TopicPartition, tuple[float, float]] = {}
+        """Since when it is said, and when it was said last."""
 
     def is_certain(self, remade: Remade) -> bool:
         """Whether brokers have said so for ``CONFIRM_S``; until then, ask them again."""
         now = self._clock.monotonic()
-        left_s = self._since.setdefault(remade.place, now) + CONFIRM_S - now
+        since, last = self._said.get(remade.place, (now, now))
+        if now - last > _PAUSE_S:
+            since = now
+        self._said[remade.place] = since, now
+        left_s = since + CONFIRM_S - now
         if left_s > 0:
             self._warnings.warn(
                 str(remade.place),
@@ -42,6 +52,6 @@ class RemadeChangelogs:
 
     def forget(self, places: Iterable[TopicPartition]) -> None:
         """Forgets changelogs that are as long as their state."""
-        if self._since:
+        if self._said:
             for place in places:
-                self._since.pop(place, None)
+                self._said.pop(place, None)

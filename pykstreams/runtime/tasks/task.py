@@ -298,7 +298,13 @@ class Task:
         clock = self._state.clock
         began = clock.monotonic()
         group = self._input.group
-        count = self._process_one_partition(max_records) if group is None else self._process_group(group, max_records)
+        try:
+            count = (
+                self._process_one_partition(max_records) if group is None else self._process_group(group, max_records)
+            )
+        except BaseException:
+            self._commit_needed = True  # what was written before is in the stores
+            raise
         if count:
             self._commit_needed = True
             self._metrics.batch(count, clock.monotonic() - began, self._last_record(), clock.now_ms())
@@ -325,7 +331,6 @@ class Task:
             return ran
         with self.gate:
             fired = schedules.fire(now_ms)
-        self._commit_needed |= fired
         return ran + fired
 
     @property
@@ -573,11 +578,10 @@ class Task:
         return count
 
     def _fire_stream_time(self) -> None:
-        fired = self._state.stream_schedules.fire(self._state.stream_time[0])
-        self._commit_needed |= fired
-        self._punctuated += fired
+        self._punctuated += self._state.stream_schedules.fire(self._state.stream_time[0])
 
     def _punctuate(self, node: str, callback: Punctuator, now: int) -> None:
+        self._commit_needed = True  # also where it fails, and has written before
         self._state.current.raw = (None, now, ())
         began = self._state.clock.monotonic()
         try:

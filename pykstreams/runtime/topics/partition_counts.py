@@ -11,7 +11,8 @@ from pykstreams.core.errors import ClusterUnavailableError
 class PartitionCounts:
     """Remembers the partition counts of all topics, until ``poll`` finds that they have grown old.
 
-    A topic that is not known is asked for again at each call, since it may have been created meanwhile.
+    A topic that is not known is asked for again at each call, since it may have been created meanwhile. One that was
+    known stays so: a broker that has just started may leave it out, and if it was deleted the producer says so.
 
     :param ask: gives the counts of all topics.
     :param max_age_ms: how long an answer is believed (``metadata.max.age.ms``).
@@ -47,7 +48,7 @@ class PartitionCounts:
             self._old = True
 
     def _asked(self, topic: str) -> int:
-        self._known = self._ask()
+        self._known = {**self._known, **self._ask()}
         self._believe_again()
         return self._known.get(topic, 0)
 

@@ -72,6 +72,7 @@ class TopicWatch:
             return CONFIRM_S
         except ClusterError as error:  # reported by whoever needs the cluster
             log.debug("the topics were not looked at this time: %s", error)
+            self._in_doubt = False  # the next answer may come from a broker that has just started, too
             return LOOK_S
         self._in_doubt = False
         return LOOK_S

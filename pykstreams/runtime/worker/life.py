@@ -34,7 +34,7 @@ class WorkerLife:
 
     @property
     def is_assigned(self) -> bool:
-        """Whether the group has ever said which tasks it has."""
+        """Whether the group has said which tasks it has, and has not gone on without it since."""
         return self._assigned
 
     @property
@@ -58,6 +58,10 @@ class WorkerLife:
     def assign(self) -> None:
         """Notes that the group has said which tasks it has."""
         self._assigned = True
+
+    def lose(self) -> None:
+        """Notes that the group has gone on without it, which it joins again as at its start."""
+        self._assigned = False
 
     def stop(self, *, leave: bool) -> None:
         """Asks it to stop, and to leave the group or not; may be called from any thread."""

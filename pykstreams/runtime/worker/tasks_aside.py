@@ -10,7 +10,7 @@ Invariant: each cause is logged when it comes up, and that disks are full once p
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,11 +47,17 @@ class _ForRoom:
 
 
 class TasksAside:
-    """The tasks of one worker that are set aside; for its thread only."""
+    """The tasks of one worker that are set aside; for its thread only.
 
-    def __init__(self, clock: Clock, measure_room: MeasureRoom = room_of) -> None:
+    :param keep: notes that the state of a task is wanted while nobody has it open, so that it is not cleaned up.
+    """
+
+    def __init__(
+        self, clock: Clock, measure_room: MeasureRoom = room_of, keep: Callable[[TaskId], None] = lambda _: None
+    ) -> None:
         self._clock = clock
         self._measure_room = measure_room
+        self._keep = keep
         self._until: dict[TaskId, float] = {}
         self._for_room: dict[TaskId, _ForRoom] = {}
         self._damaged_at: dict[TaskId, float] = {}
@@ -110,6 +116,7 @@ class TasksAside:
     def _has_room(self, task_id: TaskId, one: _ForRoom, now: float) -> bool:
         if now < one.look_at:
             return False
+        self._keep(task_id)
         room = self._measure_room(one.folder)
         if not room.is_enough:
             one.look_at = now + LOOK_EVERY_S

@@ -187,7 +187,7 @@ class Worker:
         self._outage = Outage(f"requests of {name}", clock, config.task_timeout_ms / 1000)
         self._longest_turn_s = longest_turn_s
         self._turn_since: float | None = None
-        """When the turn under way began; ``None`` before the first one, and when it stops after the last one."""
+        """When the turn under way began, the last of which is to commit and close; ``None`` before and after all."""
         self._starts_over = StartsOver(config.retry_backoff_ms / 1000)
 
     @property
@@ -272,7 +272,7 @@ class Worker:
             self._parts.membership.start(self._layout, self.revoked)
             while not self._life.stops:
                 self.step()
-            self._turn_since = None
+            self._turn_since = self._clock.monotonic()  # the end is a turn, too
             self._commit_for_the_last_time()
         except BaseException as error:
             self._parts.output.commits.abort()
@@ -280,7 +280,7 @@ class Worker:
                 raise missing from error
             raise
         finally:
-            self._close()  # after a failure a part of the turn that failed: it may hang in functions of the user, too
+            self._close()  # a part of the last turn, or of the one that failed: functions of the user may hang in it
             self._turn_since = None
 
     def _missing_topic(self, error: BaseException) -> Exception | None:
@@ -336,6 +336,7 @@ class Worker:
         change = parts.membership.poll(0 if self._standing.is_member() else SOON_S)
         if isinstance(change, Lost):
             with self._rebalances.assigning(lost=True):
+                self._life.lose()
                 self._start_over(None)
                 tasks.want(frozenset())
                 parts.membership.ack(change)
@@ -348,6 +349,7 @@ class Worker:
                 finally:  # the group does not say it again, and others have what it took away
                     tasks.want(change.active)
                     parts.membership.ack(change)
+        self._report_running()  # tasks may be gone, and none is opened before group and cluster answer
         if not self._standing.is_member():
             self._wait_for_the_group()
             return
@@ -444,13 +446,13 @@ class Worker:
         if not self._settling.is_over(self._tasks.running.values()):
             return
         began = self._clock.monotonic()
-        due = sum(one.task.commit_needed for one in self._tasks.running.values())
+        due = [task_id for task_id, one in self._tasks.running.items() if one.task.commit_needed]
         if self._standing.is_member() and self._parts.output.commits.commit_all(self._tasks.running.values()):
-            self._summary.add(committed=due)
+            self._summary.add(committed=len(due))
             if due:
-                self._metrics.committed(self._clock.monotonic() - began, due)
+                self._metrics.committed(self._clock.monotonic() - began, len(due))
             self._schedule.done()
-            self._starts_over.committed(self._tasks.running)
+            self._starts_over.committed(due)
             if self._parts.swaps is not None and (held := self._parts.swaps.after_commit()) is not None:
                 self._forget([held])
         else:
@@ -478,6 +480,8 @@ class Worker:
                 log.info("tasks %s read other partitions from now on", ", ".join(map(str, sorted(changed))))
                 if not self._commits_in_time(self._parts.output.commits.commit, self._tasks.running.values()):
                     self._start_over(None)
+        except StoreEngineError as error:  # while its task is here, which may be one of those to be dropped
+            self._set_aside(error)
         finally:
             self._layout = layout
             self._drop(changed)

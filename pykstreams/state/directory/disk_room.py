@@ -6,6 +6,7 @@ import errno
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, TypeAlias
 
 _WANTED_BYTES: Final = 64 << 20
@@ -33,12 +34,20 @@ MeasureRoom: TypeAlias = Callable[[str], DiskRoom]
 
 
 def room_of(folder: str) -> DiskRoom:
-    """Measures the room on the disk of a folder; of one that cannot be asked there is none."""
-    try:
-        disk = shutil.disk_usage(folder)
-    except OSError:
-        return DiskRoom(0, _WANTED_BYTES)
-    return DiskRoom(disk.free, min(_WANTED_BYTES, disk.total // _WANTED_SHARE))
+    """Measures the room on the disk of a folder; of one that cannot be asked there is none.
+
+    A folder that was deleted, or never made for want of room, will be on the disk of the nearest one above it.
+    """
+    path = Path(folder).absolute()
+    for there in (path, *path.parents):
+        try:
+            disk = shutil.disk_usage(there)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            break
+        return DiskRoom(disk.free, min(_WANTED_BYTES, disk.total // _WANTED_SHARE))
+    return DiskRoom(0, _WANTED_BYTES)
 
 
 def is_full(error: OSError) -> bool:

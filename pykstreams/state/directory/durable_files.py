@@ -24,7 +24,7 @@ def sync_file(path: Path) -> None:
 
 
 def publish_file(beside: Path, path: Path) -> None:
-    """Gives a file that was written beside its place, as a whole, its name."""
+    """Moves a file to its place that was written beside it; there, it is whole even after a crash of the machine."""
     sync_file(beside)  # or the name may be on the disk before what is in the file
     beside.rename(path)
     sync_folder(path.parent)

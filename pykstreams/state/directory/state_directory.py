@@ -227,6 +227,12 @@ class StateDirectory:
             raise errors[0]
         return cleaned
 
+    def keep(self, task_id: TaskId) -> None:
+        """Notes that the state of a task that is not open is still wanted, so that no process cleans it up."""
+        path = self.task_path(task_id)
+        if os.path.exists(path / _LOCK):
+            self._touch(path)
+
     def _clean(self, task_id: TaskId, unused_ms: int) -> bool:
         now_ms, path = self._clock.now_ms(), self.path / str(task_id)
         if now_ms - _last_used_ms(path) < unused_ms:
@@ -258,14 +264,14 @@ class StateDirectory:
                     if lock.take():
                         self._process, self._number = lock, number
                         break
+            held = self._process
+            assert held is not None  # the loop ends only with a lock
+            stored = held.content()
+            if not stored:
+                stored = make()
+                held.write(stored)
         except OSError as error:
             raise _not_made(self.path, error) from error
-        held = self._process
-        assert held is not None  # the loop ends only with a lock
-        stored = held.content()
-        if not stored:
-            stored = make()
-            held.write(stored)
         return stored
 
     def instance_id(self) -> str:
@@ -338,8 +344,8 @@ class StateDirectory:
 
 def _not_made(path: Path, error: OSError) -> ConfigError:
     return ConfigError(
-        f"folder {str(path)!r} for local state cannot be made or written: {error}; give the worker the right to write "
-        "there, or set state.dir to a folder where it has"
+        f"folder {str(path)!r} for local state cannot be made, written or locked: {error}; give the worker room and "
+        "the right to write there, or set state.dir to a folder where it has them, on a file system with locks"
     )
 
 

@@ -268,6 +268,12 @@ def test_a_task_that_comes_to_a_full_disk_waits_for_room_and_ends_no_worker(
     assert isinstance(report.error, DiskFullError)
 
 
+def test_state_of_a_task_that_waits_for_room_is_kept_from_being_cleaned_up(
+    make: Make, directory: StateDirectory
+) -> None:
+    assert worker_of(make(), directory)._parts.tasks._aside._keep == directory.keep
+
+
 def test_a_standby_task_is_made_without_its_folder_which_a_full_disk_may_not_have(
     make: Make, directory: StateDirectory
 ) -> None:

@@ -36,3 +36,15 @@ def test_one_that_was_long_enough_in_between_is_doubted_anew() -> None:
     remade.forget([LOG])
 
     assert not remade.is_certain(SHORT)
+
+
+def test_one_whose_task_has_left_in_between_is_doubted_anew() -> None:
+    """One answer of a broker that knows no better is not enough, however long ago the first one was."""
+    clock = FakeClock()
+    remade = RemadeChangelogs(clock)
+    remade.is_certain(SHORT)
+    clock.advance(14 * 24 * 3600)
+    before = remade.is_certain(SHORT)
+    clock.advance(CONFIRM_S)
+
+    assert (before, remade.is_certain(SHORT)) == (False, True)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykstreams.core.errors import ProcessingError, ProcessorStateError, StreamsError
+from pykstreams.core.errors import ProcessingError, ProcessorStateError, StreamsError, TaskMigratedError
 from pykstreams.core.ids import TopicPartition
 from pykstreams.core.processor import OperatorContext, PunctuationType
 from pykstreams.core.record import ConsumerRecord
@@ -550,6 +550,55 @@ def test_what_is_sent_in_init_is_committed_though_no_record_comes() -> None:
 def test_task_whose_init_has_written_is_not_released_before_a_commit() -> None:
     bench = in_init(lambda context: None)
     bench.task.stores["rows"].put("a", "1")  # as init does
+
+    assert bench.task.hand_over() is None
+
+
+def interrupted(kind: PunctuationType | None, *topics: str) -> TaskBench:
+    """A bench whose node writes a row and is interrupted then: at a record, or when a punctuator of a kind runs."""
+
+    def write(*_: object) -> None:
+        bench.task.stores["rows"].put("a", "1")
+        raise TaskMigratedError("another producer has taken its place")
+
+    def build(context: OperatorContext) -> Forward:
+        def init() -> None:
+            if kind is not None:
+                context.processing.schedule(10, kind, write)
+
+        context.on_init(init)
+        return write if kind is None else context.forward
+
+    bench = TaskBench(
+        *(source(topic.upper(), topic, children=("NODE",)) for topic in topics),
+        node("NODE", Operator(build)),
+        topics=topics,
+        stores={"rows": Stores.key_value_store_builder(Stores.in_memory_key_value_store("rows"))},
+        changelogs={"rows": InternalTopic("log", "changelog", None, {})},
+    )
+    bench.commit()
+    return bench
+
+
+@pytest.mark.parametrize("topics", [("in",), ("in", "other")])
+@pytest.mark.parametrize("kind", [None, PunctuationType.STREAM_TIME])
+def test_task_whose_first_records_since_a_commit_were_interrupted_is_not_released(
+    kind: PunctuationType | None, topics: tuple[str, ...]
+) -> None:
+    """The rows that were not committed would go over to a standby."""
+    bench = interrupted(kind, *topics)
+
+    with pytest.raises(TaskMigratedError):
+        bench.feed(*(message(topic, 0, "v", 20) for topic in topics))
+
+    assert bench.task.hand_over() is None
+
+
+def test_task_whose_punctuator_was_interrupted_is_not_released() -> None:
+    bench = interrupted(PunctuationType.WALL_CLOCK_TIME, "in")
+
+    with pytest.raises(TaskMigratedError):
+        bench.task.punctuate(2000)
 
     assert bench.task.hand_over() is None
 

@@ -48,6 +48,18 @@ def test_a_topic_that_grew_is_noticed_after_the_maximal_age() -> None:
     assert (young, counts.of("out")) == (3, 6)
 
 
+def test_topic_that_a_broker_which_has_just_started_leaves_out_keeps_its_count() -> None:
+    cluster, clock = CountingCluster(), MockClock(0)
+    cluster.counts["other"] = 2
+    counts = PartitionCounts(cluster.ask, clock, 1000)
+    counts.of("out")
+    cluster.counts = {}
+    clock.advance(1001)
+    counts.poll()
+
+    assert [counts.of("out"), counts.of("other"), counts.of("new")] == [3, 2, 0]
+
+
 def test_what_was_known_is_believed_while_the_cluster_does_not_answer() -> None:
     cluster, clock = CountingCluster(), MockClock(0)
     away: list[bool] = []

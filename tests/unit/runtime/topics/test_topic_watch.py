@@ -52,6 +52,18 @@ def test_topic_that_a_starting_broker_did_not_know_of_ends_nothing(
     assert caplog.messages == ["topic 'orders' does not exist (looking again in 10 s)"]
 
 
+def test_topic_that_is_missing_again_after_a_time_without_answers_is_looked_for_once_more() -> None:
+    """The brokers have come back one after the other, and each may be one that has just started."""
+    watch = TopicWatch("topics", Looks(GONE, ClusterError("no broker answers"), GONE, GONE))
+    for _ in range(3):
+        watch.look()
+    watch.check()
+    watch.look()
+
+    with pytest.raises(MissingSourceTopicError):
+        watch.check()
+
+
 def test_internal_topics_are_told_of_too() -> None:
     watch = TopicWatch("topics", Looks(MissingInternalTopicsError("x", ["x"]), MissingInternalTopicsError("x", ["x"])))
     watch.look()

@@ -187,6 +187,22 @@ def test_a_task_that_is_starts_over_again_and_again_waits_longer_until_it_is_com
     assert [round(wait, 1) for wait in waits] == [0.1, 0.2, 0.4, 0.1]
 
 
+def test_a_task_that_starts_over_again_and_again_waits_longer_also_where_others_are_committed() -> None:
+    bench = WorkerBench()
+    bench.assign(ONE, TWO)
+    waits = []
+    for offset in range(3):
+        next(task for task in reversed(bench.made) if task.id == ONE).fail = TaskCorruptedError([ONE])
+        bench.worker.step()
+        waits.append(steps_until(bench, lambda: ONE in bench.tasks.running))
+        bench.feed(P1, offset)
+        bench.clock.advance(2)
+        bench.worker.step()
+        assert bench.membership.offsets[P1][0] == offset + 1
+
+    assert [round(wait, 1) for wait in waits] == [0.1, 0.2, 0.4]
+
+
 def steps_until(bench: WorkerBench, done: Callable[[], bool]) -> float:
     began = bench.clock.monotonic()
     while not done():

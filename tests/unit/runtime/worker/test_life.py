@@ -24,6 +24,15 @@ def test_worker_goes_through_the_states_of_a_stream_thread() -> None:
     assert seen == ["CREATED", "STARTING", "PARTITIONS_ASSIGNED", "RUNNING", "PARTITIONS_ASSIGNED", "PENDING_SHUTDOWN"]
 
 
+def test_worker_whose_group_has_gone_on_without_it_begins_again() -> None:
+    life = WorkerLife(lambda _: None)
+    life.begin()
+    life.assign()
+    life.lose()
+
+    assert (life.is_assigned, life.thread_state) == (False, "STARTING")
+
+
 def test_only_changes_are_reported() -> None:
     reported: list[bool] = []
     life = WorkerLife(reported.append)

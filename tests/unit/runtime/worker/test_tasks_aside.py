@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from pykstreams.runtime.restore.restore import Damaged
 from pykstreams.runtime.worker import tasks_aside
 from pykstreams.runtime.worker.tasks_aside import LOOK_EVERY_S, RETRY_S
 from pykstreams.state.directory.disk_room import DiskRoom
+from pykstreams.state.directory.state_directory import StateDirectory
 from pykstreams.testing import MockClock
 from tests.unit.runtime.cluster_fakes import FakeRestoredStore
 from tests.unit.runtime.worker.worker_bench import LOG, ONE, P1, TWO, WorkerBench
@@ -189,6 +191,23 @@ def test_task_whose_disk_was_full_for_long_goes_on_as_soon_as_one_that_waited_a_
     bench.worker.step()
 
     assert len(bench.made) == 2
+
+
+def test_state_of_a_task_that_waits_for_room_is_not_cleaned_up(tmp_path: Path) -> None:
+    """Nobody has it open for longer than ``state.cleanup.delay.ms``, and it may have no changelog."""
+    clock = MockClock(1_700_000_000_000)
+    directory = StateDirectory(tmp_path, "shop", clock=clock)
+    for task_id in (ONE, TWO):
+        (directory.task_dir(task_id) / "rocksdb" / "rows").mkdir(parents=True)
+        directory.lock(task_id)
+        directory.unlock(task_id)
+    aside = tasks_aside.TasksAside(clock, lambda _: DiskRoom(free=9, wanted=10), directory.keep)
+    aside.add(ONE, FULL, is_restored=False)
+    for _ in range(60):
+        clock.advance(10_000)
+        aside.may_open(ONE)
+
+    assert directory.clean_up(600_000) == [TWO]
 
 
 def test_task_that_finds_no_room_though_some_is_free_is_tried_ever_more_seldom(bench: WorkerBench) -> None:

@@ -14,6 +14,7 @@ from pykstreams.core.errors import (
     ClusterUnavailableError,
     ConfigError,
     DeliveryError,
+    DiskFullError,
     MissingInternalTopicsError,
     MissingSourceTopicError,
     ProcessingError,
@@ -336,6 +337,46 @@ def test_lost_tasks_are_closed_without_a_commit_before_the_loss_is_acknowledged(
     assert bench.reader.assigned == {}
 
 
+def test_worker_does_not_count_as_running_from_when_its_tasks_are_lost_until_it_has_some_again(
+    bench: WorkerBench,
+) -> None:
+    bench.assign(ONE)
+    bench.membership.changes.append(Lost())
+    bench.worker.step()
+    bench.worker.step()
+    meanwhile = list(bench.states)
+    bench.assign(ONE)
+    bench.worker.step()
+
+    assert meanwhile == [True, False]
+    assert bench.states == [True, False, True]
+
+
+def test_worker_that_has_dropped_its_tasks_does_not_count_as_running_while_its_group_is_silent(
+    bench: WorkerBench,
+) -> None:
+    bench.assign(ONE)
+    bench.feed(P0, 0)
+    bench.output.holds_records = True
+    bench.membership.silent = 6.1
+    bench.worker.step()
+    bench.output.holds_records = False
+    bench.worker.step()
+
+    assert bench.states == [True, False]
+
+
+def test_worker_that_has_dropped_its_tasks_does_not_count_as_running_while_its_output_is_not_ready(
+    bench: WorkerBench,
+) -> None:
+    bench.assign(ONE)
+    bench.output.away = 2
+    bench.worker.step()
+    bench.worker.step()
+
+    assert bench.states == [True, False]
+
+
 def test_fenced_worker_takes_its_tasks_up_again_from_the_last_commit(bench: WorkerBench) -> None:
     bench.assign(ONE)
     bench.feed(P0, 0)
@@ -596,7 +637,13 @@ def test_tasks_that_read_more_from_now_on_are_rebuilt_also_where_they_could_not_
 
 
 @pytest.mark.parametrize(
-    "failure", [TaskMigratedError("not in the group"), TaskCorruptedError({ONE}), ClusterUnavailableError("away")]
+    "failure",
+    [
+        TaskMigratedError("not in the group"),
+        TaskCorruptedError({ONE}),
+        ClusterUnavailableError("away"),
+        DiskFullError("full", folder="/state/shop/0_0/rocksdb/rows", task_id=ONE),
+    ],
 )
 def test_assignment_that_comes_with_other_inputs_holds_also_where_their_tasks_could_not_be_committed(
     bench: WorkerBench, failure: Exception
@@ -718,6 +765,22 @@ def test_seconds_since_the_last_poll_tell_of_a_worker_that_hangs(
     note(1)
 
     assert found == [-1, 1, 301]  # before the first poll, as KafkaConsumerMetrics says (4.3.1), and none afterwards
+
+
+def test_worker_that_hangs_while_it_closes_is_busy_until_it_has(
+    bench: WorkerBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Functions of the user, such as ``close`` of a processor, run on the thread that it waits for."""
+    found: list[float] = []
+
+    def hangs() -> None:
+        bench.clock.advance(70)
+        found.append(bench.worker.busy_s())
+
+    monkeypatch.setattr(bench.updater, "stop", hangs)
+    run(bench, lambda: bench.worker.stop(leave=True))
+
+    assert (found, bench.worker.busy_s()) == ([70], 0)
 
 
 def test_a_task_is_given_to_a_reader_while_it_runs_or_is_held_and_not_while_it_is_restored(bench: WorkerBench) -> None:

@@ -11,6 +11,7 @@ import pytest
 from pykstreams.core.config import StreamsConfig
 from pykstreams.core.errors import ConfigError, LockError, ProcessorStateError, StoreEngineError
 from pykstreams.core.ids import TaskId
+from pykstreams.state.directory.file_lock import FileLock
 from pykstreams.state.directory.state_directory import StateDirectory, application_folder
 from pykstreams.testing.clock import MockClock
 
@@ -170,6 +171,25 @@ def test_state_that_nobody_used_for_long_is_cleaned_up(tmp_path: Path, clock: Mo
     other.close()
 
 
+def test_state_of_a_task_that_is_wanted_while_it_is_not_open_is_cleaned_up_by_no_process(
+    tmp_path: Path, clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    state, other = directory(tmp_path, clock), directory(tmp_path, clock)
+    wanted, left, gone = TaskId(0, 0), TaskId(0, 1), TaskId(0, 2)
+    for task_id in (wanted, left):
+        (state.task_dir(task_id) / "rocksdb" / "store").mkdir(parents=True)
+        state.lock(task_id)
+        state.unlock(task_id)
+    clock.advance(HOUR)
+    for task_id in (wanted, gone):
+        state.keep(task_id)
+
+    assert other.clean_up(HOUR) == [left]
+    assert state.tasks() == [wanted]
+    assert not state.task_path(gone).exists()
+    assert caplog.messages == []
+
+
 def test_process_id_is_the_same_after_a_restart(tmp_path: Path, clock: MockClock) -> None:
     state = directory(tmp_path, clock)
     made = state.process_id(lambda: "first")
@@ -182,10 +202,36 @@ def test_process_id_is_the_same_after_a_restart(tmp_path: Path, clock: MockClock
 def test_folder_that_cannot_be_written_is_an_error_of_settings(tmp_path: Path, clock: MockClock) -> None:
     (tmp_path / "shop").write_text("a file")
 
-    with pytest.raises(ConfigError, match=r"folder '.*shop' for local state cannot be made .*set state\.dir") as e:
+    with pytest.raises(ConfigError, match=r"folder '.*shop' for local state cannot be made, .*set state\.dir") as e:
         directory(tmp_path, clock).process_id(lambda: "id")
 
     assert isinstance(e.value.__cause__, FileExistsError)
+
+
+@pytest.mark.parametrize("kind", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_that_knows_no_locks_is_an_error_of_settings(
+    tmp_path: Path, clock: MockClock, monkeypatch: pytest.MonkeyPatch, kind: int
+) -> None:
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(kind, os.strerror(kind))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+
+    said = rf"cannot be made, written or locked: .*{os.strerror(kind)}.*worker-0\.id.* on a file system with locks"
+    with pytest.raises(ConfigError, match=said):
+        directory(tmp_path, clock).process_id(lambda: "id")
+
+
+def test_a_full_disk_under_a_new_process_id_is_an_error_of_settings(
+    tmp_path: Path, clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(lock: FileLock, content: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(FileLock, "write", fill)
+
+    with pytest.raises(ConfigError, match="No space left on device; give the worker room"):
+        directory(tmp_path, clock).process_id(lambda: "id")
 
 
 def test_workers_that_share_a_directory_have_different_process_ids(tmp_path: Path, clock: MockClock) -> None:
