@@ -187,6 +187,14 @@ class LogAndFailProcessingExceptionHandler(_DeadLetterSender, ProcessingExceptio
         return ErrorHandlerResponse.fail(self._dead_letters(context, exception))
 
 
+def only_fails(handler: object, dead_letter_topic: str | None) -> bool:
+    """Whether a processing exception handler just fails, and leaves no dead letter.
+
+    Then it does not matter of which node, or about which of several records, it is asked.
+    """
+    return type(handler) is LogAndFailProcessingExceptionHandler and dead_letter_topic is None
+
+
 class LogAndContinueProcessingExceptionHandler(_DeadLetterSender, ProcessingExceptionHandler):
     """Logs a record whose processing raised, and goes on without it."""
 

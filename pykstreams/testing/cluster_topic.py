@@ -107,23 +107,24 @@ class ClusterTopic(Generic[K, V]):
         A key whose last value is ``None`` has no row, as one that is wanted to be ``None``. ``AssertionError`` with the
         rows that there were when the time is over; another call sees their records, too.
         """
-        table: dict[K, V | None] = {}
+        table: dict[K, V] = {}
         rows_wanted = rows_of(wanted)
 
         def has_enough(record: ConsumerRecord) -> bool:
             decoded = self._decoded(record)
-            put_row(table, cast("K", decoded.key), decoded.value, self.name)
+            put_row(table, cast("K", decoded.key), cast("V", decoded.value), self.name)
+            if decoded.value is None:
+                del table[cast("K", decoded.key)]
             self._positions[record.partition] = record.offset + 1
-            return rows_of(table) == rows_wanted
+            return table == rows_wanted
 
         before = dict(self._positions)
         waited_s = duration_ms(timeout, "timeout") / 1000
         self._records.read(self.name, before, has_enough, waited_s)
-        rows = rows_of(table)
-        if rows != rows_wanted:
+        if table != rows_wanted:
             self._positions = before
-            raise AssertionError(f"topic {self.name!r} has {rows!r} and not {rows_wanted!r} after {waited_s:g} s")
-        return rows
+            raise AssertionError(f"topic {self.name!r} has {table!r} and not {rows_wanted!r} after {waited_s:g} s")
+        return table
 
     def _decoded(self, record: ConsumerRecord) -> TestRecord[K, V]:
         key = cast("K | None", self._decode_key(record.key, record.headers))

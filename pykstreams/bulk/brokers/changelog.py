@@ -90,7 +90,7 @@ class TopicOutput:
         cure = LARGER_RECORDS if name in TOO_LARGE else "look after the brokers"
         return DeliveryError(
             f"a row for topic {self._topic!r} was not delivered: {error.str()} ({name}); it has {size} bytes, its key "
-            f"is {(key or b'')[:_SHOWN_BYTES]!r}. {cure[0].upper()}{cure[1:]}, delete the topic and run the job again",
+            f"begins with {(key or b'')[:_SHOWN_BYTES]!r}: {cure}, delete the topic and run the job again",
             name=name,
         )
 

@@ -214,7 +214,7 @@ def kafka_error(exception: KafkaException) -> KafkaError:
 
 
 def client_error(exception: Exception) -> ClientError | None:
-    """The error inside an exception of a client of either kind, real or fake; ``None`` for any other exception."""
+    """The error inside an exception of the client, by its having a name; ``None`` for any other exception."""
     inner: Any = exception.args[0] if exception.args else None
     return inner if hasattr(inner, "name") else None
 

@@ -25,10 +25,10 @@ from pykstreams.core.handlers import (
     ErrorHandlerContext,
     ErrorHandlerResponse,
     ErrorHandlerResult,
-    LogAndFailProcessingExceptionHandler,
     SerializationExceptionOrigin,
     checked_response,
     handler_function,
+    only_fails,
 )
 from pykstreams.core.ids import TaskId
 from pykstreams.core.processor import CurrentRecord
@@ -81,10 +81,7 @@ class Failures:
         self._deserialization = config.deserialization_exception_handler
         self._processing = config.processing_exception_handler
         self._production = config.production_exception_handler
-        self.only_fails = (
-            type(self._processing) is LogAndFailProcessingExceptionHandler
-            and config.errors_dead_letter_queue_topic_name is None
-        )
+        self.only_fails = only_fails(self._processing, config.errors_dead_letter_queue_topic_name)
         """Whether the processing handler just fails, so that it does not matter which node it was asked about."""
         self.shows_input = not (self.only_fails and type(self._production) is DefaultProductionExceptionHandler)
         """Whether a handler, or a dead letter, may show the raw key and value of the input record."""

@@ -230,7 +230,7 @@ class StateDirectory:
     def keep(self, task_id: TaskId) -> None:
         """Notes that the state of a task that is not open is still wanted, so that no process cleans it up."""
         path = self.task_path(task_id)
-        if os.path.exists(path / _LOCK):
+        if (path / _LOCK).exists():
             self._touch(path)
 
     def _clean(self, task_id: TaskId, unused_ms: int) -> bool:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeVar
 
-from pykstreams.core.config import StreamsConfig
-from pykstreams.core.handlers import LogAndFailProcessingExceptionHandler
+from pykstreams.core.handlers import only_fails
 from pykstreams.core.serialized_sink import SerializedSink
 from pykstreams.serdes.base import write_same_bytes
 from pykstreams.state.encoding.layout import NO_TIMESTAMP, TIMESTAMPED
@@ -83,7 +82,8 @@ class MeteredStore(EngineStore):
         self._shown, self._packed = public_values(codec, self._name)
         self._metrics = StoreMetrics(context, self.metrics_scope, self._name)
         if self._cache is not None:
-            if _asks_of_records(context.config):
+            config = context.config
+            if not only_fails(config.processing_exception_handler, config.errors_dead_letter_queue_topic_name):
                 self._cache.serialize_at_once()
             if self._metrics.measures_calls:
                 self._cache.count_hits(self._metrics)
@@ -210,14 +210,6 @@ class MeteredStore(EngineStore):
         if key is None:
             raise null_key(self._name)
         return self._codec.encode_key(key, ())
-
-
-def _asks_of_records(config: StreamsConfig) -> bool:
-    """Whether it matters which record fails: a handler may go on without it, or a dead letter be written of it."""
-    return (
-        type(config.processing_exception_handler) is not LogAndFailProcessingExceptionHandler
-        or config.errors_dead_letter_queue_topic_name is not None
-    )
 
 
 def _unknown(*, below_cache: bool = False) -> Position:
