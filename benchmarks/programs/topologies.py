@@ -15,6 +15,7 @@ from benchmarks.programs.topologies_by_time import (
     join_streams,
     join_versions,
 )
+from benchmarks.programs.topology_of_cycles import cycles
 from benchmarks.topics.avro_events import SCHEMA
 from pykstreams import (
     Consumed,
@@ -260,7 +261,12 @@ TOPOLOGIES: dict[str, Callable[[str, str], Topology]] = {
     "restore": aggregate,
 }
 
-SIZED: dict[str, Callable[[str, str, int], Topology]] = {"chain": chain, "relay": relay, "stores": stores}
+SIZED: dict[str, Callable[[str, str, int], Topology]] = {
+    "chain": chain,
+    "relay": relay,
+    "stores": stores,
+    "cycles": cycles,
+}
 
 
 def build(job: Job) -> Topology:

@@ -43,7 +43,7 @@ def test_workloads_that_share_a_topic_fill_it_alike() -> None:
 def test_help_lists_the_other_tables() -> None:
     listed = "\n".join(other_tables())
 
-    for name in ("latency", "scale", "start", "footprint", "bootstrap", "bootstrap_job", "scans", "versions"):
+    for name in ("latency", "scale", "start", "footprint", "bootstrap", "bootstrap_job", "scans", "versions", "cycles"):
         assert f"python -m benchmarks.{name} " in listed
 
 
