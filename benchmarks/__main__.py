@@ -28,16 +28,16 @@ TUNED = ("commit_interval_ms", "cache_bytes", "batch_bytes", "linger_ms")
 
 def main() -> int:
     """Returns the exit code."""
-    arguments = _arguments()
+    given = arguments()
     console = wide_console()
-    programs = commands(arguments.only, console) | (peer_commands(console) if arguments.peers else {})
+    programs = commands(given.only, console) | peer_commands(given.peers, console)
     results: dict[str, dict[str, list[Figures]]] = {}
     with benchmark_cluster() as cluster:
-        runs = Runs(cluster, dict(arguments.set))
+        runs = Runs(cluster, dict(given.set))
         filled: set[str] = set()
-        for name in arguments.workloads:
+        for name in given.workloads:
             workload = WORKLOADS[name]
-            records = min(arguments.records, workload.most or arguments.records)
+            records = min(given.records, workload.most or given.records)
             for topic, payloads in workload.inputs(records).items():
                 if topic not in filled:
                     console.print(f"filling {topic}", highlight=False)
@@ -48,18 +48,18 @@ def main() -> int:
             reads = runs.count_reads(workload, able, records)
             by_program = results[name] = {program: [] for program in able}
             updated: dict[str, list[Figures]] = {program: [] for program in able}
-            for number in range(1, arguments.runs + 1):
+            for number in range(1, given.runs + 1):
                 for program, command in in_order([*able.items()], number - 1):
                     figures, update = runs.run(workload, command, f"bench-{program}-{name}-{number}", records)
                     if update is not None:
                         updated[program].append(update)
                     by_program[program].append(replace(figures, reads_per_record=reads.get(program)))
                     console.print(
-                        f"{name} {number}/{arguments.runs} {program}: {figures.records_per_second:,.0f} records/s, "
+                        f"{name} {number}/{given.runs} {program}: {figures.records_per_second:,.0f} records/s, "
                         f"{figures.cpu_seconds_per_million:.2f} CPU s/M records",
                         highlight=False,
                     )
-                    if arguments.threads and figures.threads:
+                    if given.threads and figures.threads:
                         told = ", ".join(f"{thread} {us:.2f}" for thread, us in figures.threads.items() if us >= 0.01)
                         console.print(f"  us of a record by thread, its start included: {told}", highlight=False)
                 _check(workload, by_program)
@@ -72,8 +72,8 @@ def main() -> int:
             if workload.other_way_of in results:
                 told = comparison(workload, results[workload.other_way_of], by_program)
                 console.print(told, highlight=False)
-    if arguments.json is not None:
-        write_json(arguments.json, arguments.records, results)
+    if given.json is not None:
+        write_json(given.json, given.records, results)
     return 0
 
 
@@ -109,7 +109,8 @@ def other_tables() -> list[str]:
     return told
 
 
-def _arguments() -> argparse.Namespace:
+def arguments() -> argparse.Namespace:
+    """What the command line asks for."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__.splitlines()[0],
@@ -126,7 +127,13 @@ def _arguments() -> argparse.Namespace:
         "--only", type=partial(some, programs), default=programs, help=f"some of {','.join(programs)} (default: all)"
     )
     parser.add_argument(
-        "--peers", action="store_true", help=f"also {', '.join(PEERS)}, installed in an environment of its own"
+        "--peers",
+        type=partial(some, list(PEERS)),
+        nargs="?",
+        const=list(PEERS),
+        default=[],
+        metavar="NAMES",
+        help=f"also some of {','.join(PEERS)} (no names: all), each installed in an environment of its own",
     )
     parser.add_argument(
         "--set",

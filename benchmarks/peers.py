@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,8 +22,8 @@ class Peer:
     """One of them."""
 
     name: str
-    package: str
-    """What pip installs."""
+    packages: tuple[str, ...]
+    """What pip installs, the library itself first."""
     workloads: tuple[str, ...]
     """What it can do as the others do."""
 
@@ -34,11 +34,11 @@ class Peer:
 
     def install(self) -> None:
         """Makes its environment, once; ``RuntimeError`` when that fails."""
-        made = TARGET / self.name / self.package
+        made = TARGET / self.name / "-".join(self.packages)
         if made.exists():
             return
         _run([sys.executable, "-m", "venv", "--clear", str(TARGET / self.name)])
-        _run([str(self._python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", self.package])
+        _run([str(self._python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *self.packages])
         made.touch()
 
     @property
@@ -46,13 +46,21 @@ class Peer:
         return TARGET / self.name / "bin/python"
 
 
-PEERS: Final = {peer.name: peer for peer in (Peer("quix", "quixstreams==3.23.1", ("w1-json", "w2", "w4")),)}
+PEERS: Final = {
+    peer.name: peer
+    for peer in (
+        Peer("quix", ("quixstreams==3.28.1",), ("w1-json", "w2", "w4")),
+        # its windows give a result when they close, which for old records takes their length on the clock
+        Peer("bytewax", ("bytewax[kafka]==0.21.1", "orjson"), ("w1-json", "w2")),
+        Peer("pathway", ("pathway==0.33.0", "orjson", "confluent-kafka"), ("w1-json", "w2", "w4")),
+    )
+}
 
 
-def peer_commands(console: Console) -> dict[str, list[str]]:
+def peer_commands(names: Iterable[str], console: Console) -> dict[str, list[str]]:
     """The programs of those that can be installed here."""
     found = {}
-    for peer in PEERS.values():
+    for peer in (PEERS[name] for name in names):
         try:
             peer.install()
             found[peer.name] = peer.command
