@@ -2,8 +2,7 @@
 
 ``tests/golden/api_surface.txt`` has one line a name: ``pykstreams.KStream.filter(predicate, *, name)``. A signature
 names what may be given by position, in that order, and after ``*`` what may be given by keyword; what ours has beyond
-that is optional. Names that are not built yet stand in ``api_surface_to_come.txt``, each with the topic that it comes
-with; that list only shrinks.
+that is optional.
 """
 
 from __future__ import annotations
@@ -18,9 +17,6 @@ import pytest
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 SURFACE = (GOLDEN / "api_surface.txt").read_text(encoding="utf-8").splitlines()
-TO_COME = [
-    line.split("  # ") for line in (GOLDEN / "api_surface_to_come.txt").read_text(encoding="utf-8").splitlines() if line
-]
 
 
 @pytest.mark.parametrize("line", SURFACE)
@@ -28,16 +24,8 @@ def test_name_is_there_with_its_parameters(line: str) -> None:
     assert problem(line) is None
 
 
-@pytest.mark.parametrize(("line", "topic"), TO_COME)
-def test_name_to_come_moves_to_the_other_list_when_it_comes(line: str, topic: str) -> None:
-    assert problem(line) is not None, f"{line} is there: move the line to api_surface.txt"
-    assert topic
-
-
-def test_no_name_stands_in_both_lists_or_twice() -> None:
-    names = SURFACE + [line for line, _ in TO_COME]
-
-    assert sorted(set(names)) == sorted(names)
+def test_no_name_stands_in_the_list_twice() -> None:
+    assert sorted(set(SURFACE)) == sorted(SURFACE)
 
 
 def problem(line: str) -> str | None:
