@@ -50,7 +50,14 @@ def main() -> int:
             updated: dict[str, list[Figures]] = {program: [] for program in able}
             for number in range(1, given.runs + 1):
                 for program, command in in_order([*able.items()], number - 1):
-                    figures, update = runs.run(workload, command, f"bench-{program}-{name}-{number}", records)
+                    try:
+                        figures, update = runs.run(workload, command, f"bench-{program}-{name}-{number}", records)
+                    except RuntimeError as error:
+                        if program not in PEERS:
+                            raise
+                        console.print(f"{name} without {program}: {error}", highlight=False, markup=False)
+                        del able[program], by_program[program], updated[program]
+                        continue
                     if update is not None:
                         updated[program].append(update)
                     by_program[program].append(replace(figures, reads_per_record=reads.get(program)))

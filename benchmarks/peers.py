@@ -25,7 +25,7 @@ class Peer:
     packages: tuple[str, ...]
     """What pip installs, the library itself first."""
     workloads: tuple[str, ...]
-    """What it can do as the others do."""
+    """Those of which there is a program."""
 
     @property
     def command(self) -> list[str]:
@@ -46,13 +46,15 @@ class Peer:
         return TARGET / self.name / "bin/python"
 
 
+_ROWS: Final = ("w1-json", "w2", "w4")
+
 PEERS: Final = {
     peer.name: peer
     for peer in (
-        Peer("quix", ("quixstreams==3.28.1",), ("w1-json", "w2", "w4")),
-        # its windows give a result when they close, which for old records takes their length on the clock
-        Peer("bytewax", ("bytewax[kafka]==0.21.1", "orjson"), ("w1-json", "w2")),
-        Peer("pathway", ("pathway==0.33.0", "orjson", "confluent-kafka"), ("w1-json", "w2", "w4")),
+        # of confluent-kafka it wants a release below 2.13
+        Peer("quix", ("quixstreams==3.28.1", "confluent-kafka==2.12.2", "orjson==3.13.0"), _ROWS),
+        Peer("bytewax", ("bytewax[kafka]==0.21.1", "confluent-kafka==2.16.1", "orjson==3.13.0"), _ROWS),
+        Peer("pathway", ("pathway==0.33.0", "confluent-kafka==2.16.1", "orjson==3.13.0"), _ROWS),
     )
 }
 

@@ -43,7 +43,7 @@ class Job:
     registry: str = ""
     """The address of the schema registry."""
     size: str = "1"
-    """How many operators, stores or sub-topologies a topology has that comes in sizes, or the collector's threshold."""
+    """Of a topology that comes in sizes: how many operators, stores or sub-topologies; of ``cycles`` the threshold."""
     count_reads: str = "no"
     """``yes`` in a run that is not timed."""
     metrics: str = "INFO"

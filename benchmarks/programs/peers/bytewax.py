@@ -1,56 +1,107 @@
-"""Runs a workload on Bytewax, in an environment of its own, and reports its snapshots as ``streams.py`` does commits.
+"""Runs a workload on Bytewax, in an environment of its own, and reports its epochs as ``streams.py`` does commits.
 
     python -m benchmarks.programs.peers.bytewax NAME=VALUE...      (the fields of ``Job``)
 
 It belongs to no consumer group: offsets and state are written into SQLite files at the end of an epoch, here once per
-commit interval. It has no cache, so each record gives a result, and no changelog.
+commit interval. It has no cache, so each record gives a result, and no changelog. Its sink waits for the broker after
+each batch that the source gave, so that one is as large as a batch of the producer may be.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import bytewax.operators as op
+import bytewax.operators.windowing as win
 import orjson
 from bytewax.connectors.kafka import KafkaSink, KafkaSinkMessage, KafkaSource, KafkaSourceMessage
 from bytewax.dataflow import Dataflow, Stream
 from bytewax.inputs import StatefulSourcePartition
+from bytewax.operators.windowing import EventClock, TumblingWindower, WindowLogic
 from bytewax.recovery import RecoveryConfig, init_db_dir
-from bytewax.testing import cluster_main
+from bytewax.run import cli_main
 
-from benchmarks.programs.job import Job, Progress, report
+from benchmarks.programs.job import Job
+from benchmarks.programs.peers.epochs import Epochs
 
 Event: TypeAlias = dict[str, Any]
-Events: TypeAlias = Stream[tuple[str, Event]]
+Read: TypeAlias = Stream[KafkaSourceMessage[bytes, bytes]]
+Results: TypeAlias = Stream[tuple[str, Event]]
+
+BATCH: Final = 5_000
+"""Records of 100 bytes: a producer's batch of 128 KiB for each of four partitions."""
+
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
 
 
-def filter_map_json(events: Events) -> Events:
+def filter_map_json(messages: Read) -> Results:
     """w1-json."""
 
     def double_price(event: Event) -> Event:
         event["price"] = event["price"] * 2
         return event
 
-    some: Events = op.filter("some", events, lambda pair: pair[1]["amount"] % 10 != 0)
-    doubled: Events = op.map_value("double price", some, double_price)
+    some = op.filter("some", op.map("read", messages, _read), lambda pair: pair[1]["amount"] % 10 != 0)
+    doubled: Results = op.map_value("double price", some, double_price)
     return doubled
 
 
-def aggregate(events: Events) -> Events:
+def aggregate(messages: Read) -> Results:
     """w2."""
 
-    def add(total: Event | None, event: Event) -> tuple[Event, Event]:
-        # a new one: what is emitted is written after the whole batch
-        before = total or {"count": 0, "sum": 0}
-        total = {"count": before["count"] + 1, "sum": before["sum"] + event["amount"]}
-        return total, total
+    def add(total: tuple[int, int] | None, event: Event) -> tuple[tuple[int, int], Event]:
+        count, amounts = total or (0, 0)
+        total = count + 1, amounts + event["amount"]
+        return total, {"count": total[0], "sum": total[1]}
 
-    totals: Events = op.stateful_map("add", events, add)
+    totals: Results = op.stateful_map("add", op.map("read", messages, _read), add)
     return totals
+
+
+def count_by_minute(messages: Read) -> Results:
+    """w4: a result for each record, as the others have it; ``count_window`` has one when the window is closed."""
+    minute = timedelta(minutes=1)
+
+    def timed(message: KafkaSourceMessage[bytes, bytes]) -> tuple[str, datetime]:
+        orjson.loads(message.value)  # as all the others do, though only the key is looked at
+        return message.key.decode(), datetime.fromtimestamp(message.timestamp[1] / 1000, UTC)
+
+    def result(window: tuple[int, int]) -> Event:
+        return {"start": window[0] * 60_000, "count": window[1]}
+
+    clock = EventClock(lambda time: time, wait_for_system_duration=minute)
+    windows = win.window(
+        "count", op.map("time", messages, timed), clock, TumblingWindower(minute, align_to=_EPOCH), Count
+    )
+    counts: Results = op.map_value("result", windows.down, result)
+    return counts
+
+
+class Count(WindowLogic[datetime, int, int]):
+    """How many records a window has had."""
+
+    def __init__(self, count: int | None) -> None:
+        self.count = count or 0
+
+    def on_value(self, value: datetime) -> Iterable[int]:
+        self.count += 1
+        return (self.count,)
+
+    def on_merge(self, original: Count) -> Iterable[int]:
+        raise AssertionError("windows of a minute are not merged")
+
+    def on_close(self) -> Iterable[int]:
+        return ()
+
+    def snapshot(self) -> int:
+        return self.count
+
+
+WORK: dict[str, Callable[[Read], Results]] = {"w1-json": filter_map_json, "w2": aggregate, "w4": count_by_minute}
 
 
 def _read(message: KafkaSourceMessage[bytes, bytes]) -> tuple[str, Event]:
@@ -61,59 +112,50 @@ def _written(pair: tuple[str, Event]) -> KafkaSinkMessage[bytes, bytes]:
     return KafkaSinkMessage(pair[0].encode(), orjson.dumps(pair[1]))
 
 
-WORK: dict[str, Callable[[Events], Events]] = {"w1-json": filter_map_json, "w2": aggregate}
+class ReportingSource(KafkaSource):
+    """Reports the epochs of its partitions."""
 
+    def __init__(self, job: Job) -> None:
+        super().__init__([job.brokers], [job.source], batch_size=BATCH)
+        self._epochs = Epochs(job.measured)
 
-class Snapshots:
-    """Reports what was done at the end of an epoch when the next one ends: then its results are written, too."""
+    def build_part(self, step_id: str, for_part: str, resume_state: int | None) -> StatefulSourcePartition[Any, Any]:
+        part = super().build_part(step_id, for_part, resume_state)
+        partition = int(for_part.split("-", 1)[0])
+        next_batch, snapshot, epochs = part.next_batch, part.snapshot, self._epochs
 
-    def __init__(self, topic: str) -> None:
-        self._progress = Progress(topic)
-        self._ended: dict[int, tuple[str, int, int]] = {}
+        def first_of_an_epoch() -> list[Any]:
+            epochs.began()
+            batch: list[Any] = next_batch()
+            return batch
 
-    def ended(self, topic: str, partition: int, offset: int) -> None:
-        """Takes the end of an epoch of one partition."""
-        done = self._ended.get(partition)
-        self._ended[partition] = (topic, partition, max(offset, 0))
-        if done is not None:
-            self._progress.committed([done])
+        def last_of_an_epoch() -> int | None:
+            offset: int | None = snapshot()
+            epochs.ended(partition, offset)
+            return offset
+
+        setattr(part, next_batch.__name__, first_of_an_epoch)
+        setattr(part, snapshot.__name__, last_of_an_epoch)
+        return part
 
 
 def main() -> None:
     """Runs until SIGTERM comes."""
     job = Job.from_arguments(sys.argv[1:])
-    snapshots = Snapshots(job.measured)
-    source = KafkaSource([job.brokers], [job.source])
-    plain = source.build_part
-
-    def build_part(step_id: str, for_part: str, resume_state: int | None) -> StatefulSourcePartition[Any, Any]:
-        part = plain(step_id, for_part, resume_state)
-        snapshot = part.snapshot
-
-        def reported() -> int | None:
-            offset: int | None = snapshot()
-            snapshots.ended(job.source, int(for_part.split("-", 1)[0]), offset or 0)
-            return offset
-
-        setattr(part, snapshot.__name__, reported)
-        return part
-
-    setattr(source, plain.__name__, build_part)
     flow = Dataflow(job.application_id.replace(".", "-"))
-    producer = {"linger.ms": job.linger_ms, "batch.size": job.batch_bytes, "partitioner": "murmur2_random"}
-    results = WORK[job.workload](op.map("read", op.input("source", flow, source), _read))
+    results = WORK[job.workload](op.input("source", flow, ReportingSource(job)))
+    producer = {
+        "linger.ms": job.linger_ms,
+        "batch.size": job.batch_bytes,
+        "partitioner": "murmur2_random",
+        "enable.idempotence": "true",
+    }
     op.output("sink", op.map("written", results, _written), KafkaSink([job.brokers], job.sink, producer))
-    snapshots_of_state = Path(job.state_dir, "recovery")
-    snapshots_of_state.mkdir()
-    init_db_dir(snapshots_of_state, 1)
-    report(0)
-    cluster_main(
-        flow,
-        [],
-        0,
-        epoch_interval=timedelta(milliseconds=int(job.commit_interval_ms)),
-        recovery_config=RecoveryConfig(str(snapshots_of_state)),
-    )
+    snapshots = Path(job.state_dir, "recovery")
+    snapshots.mkdir()
+    init_db_dir(snapshots, 1)
+    epoch = timedelta(milliseconds=int(job.commit_interval_ms))
+    cli_main(flow, epoch_interval=epoch, recovery_config=RecoveryConfig(str(snapshots)))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import Any
 
 from confluent_kafka import TopicPartition
 from quixstreams import Application, State
+from quixstreams.checkpointing.checkpoint import Checkpoint
 from quixstreams.dataframe import StreamingDataFrame
 from quixstreams.kafka.consumer import BaseConsumer
 
@@ -59,15 +60,20 @@ def main() -> None:
     """Runs until SIGTERM comes."""
     job = Job.from_arguments(sys.argv[1:])
     progress = Progress(job.measured)
-    plain = BaseConsumer.commit
+    offsets_only, whole = BaseConsumer.commit, Checkpoint.commit
+    newest: list[TopicPartition] = []
 
-    def commit(consumer: Any, message: Any = None, offsets: Any = None, asynchronous: bool = True) -> Any:
-        done = plain(consumer, message, offsets, asynchronous)
-        committed: list[TopicPartition] = offsets or []
-        progress.committed((each.topic, each.partition, each.offset) for each in committed)
-        return done
+    def commit_offsets(consumer: Any, message: Any = None, offsets: Any = None, asynchronous: bool = True) -> Any:
+        newest[:] = offsets or []
+        return offsets_only(consumer, message, offsets, asynchronous)
 
-    BaseConsumer.commit = commit
+    def commit(checkpoint: Any, **options: Any) -> None:
+        """Reports when the stores are written, too, which comes after the offsets."""
+        whole(checkpoint, **options)
+        progress.committed((each.topic, each.partition, each.offset) for each in newest)
+
+    setattr(BaseConsumer, offsets_only.__name__, commit_offsets)
+    setattr(Checkpoint, whole.__name__, commit)
     application = Application(
         broker_address=job.brokers,
         consumer_group=job.application_id,
