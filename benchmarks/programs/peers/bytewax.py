@@ -35,6 +35,9 @@ Results: TypeAlias = Stream[tuple[str, Event]]
 BATCH: Final = 5_000
 """Records of 100 bytes: a producer's batch of 128 KiB for each of four partitions."""
 
+GRACE: Final = timedelta(days=1)
+"""How late a record may come; with less, one would be late in a run that takes longer than its records span."""
+
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 
 
@@ -73,10 +76,9 @@ def count_by_minute(messages: Read) -> Results:
     def result(window: tuple[int, int]) -> Event:
         return {"start": window[0] * 60_000, "count": window[1]}
 
-    clock = EventClock(lambda time: time, wait_for_system_duration=minute)
-    windows = win.window(
-        "count", op.map("time", messages, timed), clock, TumblingWindower(minute, align_to=_EPOCH), Count
-    )
+    times = op.map("time", messages, timed)
+    clock = EventClock(lambda time: time, wait_for_system_duration=GRACE)
+    windows = win.window("count", times, clock, TumblingWindower(minute, align_to=_EPOCH), Count, ordered=False)
     counts: Results = op.map_value("result", windows.down, result)
     return counts
 
