@@ -26,11 +26,14 @@ class Topics:
         self._admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(_TIMEOUT_S)
 
     def fill(self, name: str, payloads: Iterable[Payload]) -> None:
-        """Appends records, each to the partition that Java's producer would choose."""
+        """Appends records in their order, each to the partition that Java's producer would choose."""
         producer = Producer(
             {
                 "bootstrap.servers": self._brokers,
                 "partitioner": "murmur2_random",
+                # a batch that is refused, as the first ones of a new topic may be, is not sent again behind later ones
+                "enable.idempotence": True,
+                "log_level": 2,
                 "linger.ms": 50,
                 "batch.size": 262_144,
                 "queue.buffering.max.messages": 500_000,
