@@ -10,18 +10,16 @@ each batch that the source gave, so that one is as large as a batch of the produ
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import bytewax.operators as op
-import bytewax.operators.windowing as win
 import orjson
 from bytewax.connectors.kafka import KafkaSink, KafkaSinkMessage, KafkaSource, KafkaSourceMessage
 from bytewax.dataflow import Dataflow, Stream
 from bytewax.inputs import StatefulSourcePartition
-from bytewax.operators.windowing import EventClock, TumblingWindower, WindowLogic
 from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.run import cli_main
 
@@ -34,11 +32,6 @@ Results: TypeAlias = Stream[tuple[str, Event]]
 
 BATCH: Final = 5_000
 """Records of 100 bytes: a producer's batch of 128 KiB for each of four partitions."""
-
-GRACE: Final = timedelta(days=1)
-"""How late a record may come; with less, one would be late in a run that takes longer than its records span."""
-
-_EPOCH: Final = datetime.fromtimestamp(0, UTC)
 
 
 def filter_map_json(messages: Read) -> Results:
@@ -65,45 +58,7 @@ def aggregate(messages: Read) -> Results:
     return totals
 
 
-def count_by_minute(messages: Read) -> Results:
-    """w4: a result for each record, as the others have it; ``count_window`` has one when the window is closed."""
-    minute = timedelta(minutes=1)
-
-    def timed(message: KafkaSourceMessage[bytes, bytes]) -> tuple[str, datetime]:
-        orjson.loads(message.value)  # as all the others do, though only the key is looked at
-        return message.key.decode(), datetime.fromtimestamp(message.timestamp[1] / 1000, UTC)
-
-    def result(window: tuple[int, int]) -> Event:
-        return {"start": window[0] * 60_000, "count": window[1]}
-
-    times = op.map("time", messages, timed)
-    clock = EventClock(lambda time: time, wait_for_system_duration=GRACE)
-    windows = win.window("count", times, clock, TumblingWindower(minute, align_to=_EPOCH), Count, ordered=False)
-    counts: Results = op.map_value("result", windows.down, result)
-    return counts
-
-
-class Count(WindowLogic[datetime, int, int]):
-    """How many records a window has had."""
-
-    def __init__(self, count: int | None) -> None:
-        self.count = count or 0
-
-    def on_value(self, value: datetime) -> Iterable[int]:
-        self.count += 1
-        return (self.count,)
-
-    def on_merge(self, original: Count) -> Iterable[int]:
-        raise AssertionError("windows of a minute are not merged")
-
-    def on_close(self) -> Iterable[int]:
-        return ()
-
-    def snapshot(self) -> int:
-        return self.count
-
-
-WORK: dict[str, Callable[[Read], Results]] = {"w1-json": filter_map_json, "w2": aggregate, "w4": count_by_minute}
+WORK: dict[str, Callable[[Read], Results]] = {"w1-json": filter_map_json, "w2": aggregate}
 
 
 def _read(message: KafkaSourceMessage[bytes, bytes]) -> tuple[str, Event]:
