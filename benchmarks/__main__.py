@@ -117,7 +117,7 @@ def other_tables() -> list[str]:
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line asks for."""
+    """The options of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__.splitlines()[0],

@@ -27,8 +27,9 @@ from rich.table import Table
 from benchmarks.cluster import Cluster, benchmark_cluster
 from benchmarks.command_lines import whole_numbers
 from benchmarks.commands import OURS, commands
-from benchmarks.process import log_tail, memory_mb, running
-from benchmarks.programs.job import PROGRESS, Job
+from benchmarks.figures import Point
+from benchmarks.process import log_tail, memory_mb, point_of, running
+from benchmarks.programs.job import Job
 from benchmarks.programs.schedule import SECOND_NS
 from benchmarks.report import wide_console
 
@@ -60,11 +61,11 @@ class Watched:
         if resident is not None:
             self.resident_mb.append(resident)
 
-    def progress(self) -> tuple[int, float]:
-        """(records done, CPU seconds of the process) at its newest commit."""
+    def progress(self) -> Point:
+        """Its newest commit."""
         self.said.seek(0)
-        done = [line.split() for line in self.said.read().decode().splitlines() if line.startswith(PROGRESS)]
-        return (int(done[-1][1]), int(done[-1][3]) / SECOND_NS) if done else (0, 0.0)
+        points = filter(None, map(point_of, self.said.read().decode().splitlines()))
+        return max(points, key=lambda point: point.wall_ns, default=Point(0, 0, 0))
 
 
 def main() -> int:
@@ -83,8 +84,8 @@ def main() -> int:
     command = commands([OURS], console)[OURS]
     with benchmark_cluster() as cluster:
         table, undone = _watch(cluster, command, given.collect_after, given.minutes * 60, given.rate, console)
-        for prefix in (SOURCE, f"{APPLICATION}-"):
-            cluster.topics.remove(prefix)
+        for name in (SOURCE, APPLICATION):
+            cluster.topics.remove(name)
     console.print(table)
     if undone:
         console.print(f"{undone:,} records were not done {_PATIENCE_S:g} s after the last one", highlight=False)
@@ -105,7 +106,7 @@ def parts(samples: Sequence[float]) -> list[tuple[float, float]]:
 def _watch(
     cluster: Cluster, command: Sequence[str], thresholds: Sequence[int], seconds: int, rate: int, console: Console
 ) -> tuple[Table, int]:
-    """Gives the table, and how many records the slowest worker has not done."""
+    """Returns the table, and how many records the slowest worker has not done."""
     count = seconds * rate
     cluster.topics.create(SOURCE)
     with ExitStack() as stack:
@@ -125,9 +126,9 @@ def _watch(
                 told = now
                 seen = ", ".join(f"{worker.collect_after:,}: {worker.resident_mb[-1]:.0f} MB" for worker in workers)
                 console.print(f"after {(now - began) / 60:.0f} min {seen}", highlight=False)
-            if all(worker.progress()[0] >= count for worker in workers):
+            if all(worker.progress().records >= count for worker in workers):
                 break
-        undone = count - min(worker.progress()[0] for worker in workers)
+        undone = count - min(worker.progress().records for worker in workers)
         return _table(workers, seconds, rate), undone
 
 
@@ -164,9 +165,9 @@ def _table(workers: Sequence[Watched], seconds: int, rate: int) -> Table:
         table.add_column(f"part {part}", justify="right")
     table.add_column("CPU s/M records, idle time included", justify="right")
     for worker in workers:
-        records, cpu_s = worker.progress()
+        done = worker.progress()
         shown = [f"{middle:.0f} / {most:.0f}" for middle, most in parts(worker.resident_mb)]
-        table.add_row(f"{worker.collect_after:,}", *shown, f"{cpu_s / max(records, 1) * 1e6:.1f}")
+        table.add_row(f"{worker.collect_after:,}", *shown, f"{done.cpu_ns / max(done.records, 1) / 1000:.1f}")
     return table
 
 

@@ -46,16 +46,14 @@ class Peer:
         return TARGET / self.name / "bin/python"
 
 
-_ROWS: Final = ("w1-json", "w2", "w4")
-
 PEERS: Final = {
     peer.name: peer
     for peer in (
         # of confluent-kafka it wants a release below 2.13
-        Peer("quix", ("quixstreams==3.28.1", "confluent-kafka==2.12.2", "orjson==3.13.0"), _ROWS),
+        Peer("quix", ("quixstreams==3.28.1", "confluent-kafka==2.12.2", "orjson==3.13.0"), ("w1-json", "w2", "w4")),
         # its windows of 100 000 keys take minutes where the others take seconds (README.md)
-        Peer("bytewax", ("bytewax[kafka]==0.21.1", "confluent-kafka==2.16.1", "orjson==3.13.0"), _ROWS[:2]),
-        Peer("pathway", ("pathway==0.33.0", "confluent-kafka==2.16.1", "orjson==3.13.0"), _ROWS),
+        Peer("bytewax", ("bytewax[kafka]==0.21.1", "confluent-kafka==2.16.1", "orjson==3.13.0"), ("w1-json", "w2")),
+        Peer("pathway", ("pathway==0.33.0", "confluent-kafka==2.16.1", "orjson==3.13.0"), ("w1-json", "w2", "w4")),
     )
 }
 

@@ -61,7 +61,7 @@ def run_program(
         for line in lines(process, lambda: log_tail(log)):
             if line.startswith(f"{READS} "):
                 reads = int(line.split()[1])
-            point = _point(line)
+            point = point_of(line)
             if point is None:
                 continue
             if job.guarantee == EXACTLY_ONCE and point.records > records:
@@ -115,7 +115,8 @@ def lines(process: subprocess.Popen[bytes], tail: Callable[[], str]) -> Iterator
             yield line.decode()
 
 
-def _point(line: str) -> Point | None:
+def point_of(line: str) -> Point | None:
+    """The progress that a line tells; ``None`` for another line."""
     word, _, numbers = line.partition(" ")
     return Point(*map(int, numbers.split())) if word == PROGRESS else None
 

@@ -87,6 +87,5 @@ class Runs:
                 update = partial(workload.update, self.cluster.topics, application_id, records, 2)
                 run = run_program(command, job, records, then=update, more=records)
         output = self.cluster.topics.count(job.sink)
-        for prefix in (application_id, f"changelog__{application_id}"):  # the latter of Quix Streams
-            self.cluster.topics.remove(prefix)
+        self.cluster.topics.remove(application_id)
         return run, output

@@ -33,7 +33,7 @@ def cycles(source: str, sink: str, collect_after: int) -> Topology:
     """cycles: the newest value of each key, cut out of a basket; the collector looks after so many objects."""
 
     def newest(_: str, line: str, __: str) -> str:
-        if gc.get_threshold()[0] != collect_after:
+        if gc.get_threshold()[0] != collect_after:  # `run` sets its own when the topology is built already
             gc.set_threshold(collect_after, *gc.get_threshold()[1:])
         return Basket(line).first()[: len(line)]
 

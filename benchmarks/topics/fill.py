@@ -62,9 +62,9 @@ class Topics:
         finally:
             consumer.close()
 
-    def remove(self, prefix: str) -> None:
-        """Deletes all topics whose names begin so."""
-        names = [name for name in self._admin.list_topics(timeout=_TIMEOUT_S).topics if name.startswith(prefix)]
+    def remove(self, name_contains: str) -> None:
+        """Deletes all topics with this in their names; where programs put it differs."""
+        names = [name for name in self._admin.list_topics(timeout=_TIMEOUT_S).topics if name_contains in name]
         if names:
             for done in self._admin.delete_topics(names).values():
                 done.result(_TIMEOUT_S)
